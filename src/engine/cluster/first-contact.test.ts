@@ -16,11 +16,13 @@ const EARLIER_MS = 700;
 
 let open: TestCluster | undefined;
 let started = 0;
+let aheadMs = 0;
 const late: TestNode[] = [];
 afterEach(async () => {
   for (const node of late.splice(0)) await node.engine.close();
   const nodes = open;
   open = undefined;
+  aheadMs = 0;
   nodes?.check();
   await nodes?.stop();
 });
@@ -39,7 +41,11 @@ async function pair() {
   open = nodes;
   for (const node of nodes.all) node.expectsReturns = true;
   const start = async (heartbeatMs = HEARTBEAT_MS): Promise<Late> => {
-    const { engines, transports } = await memoryCluster(1, { heartbeatMs }, network);
+    const { engines, transports } = await memoryCluster(
+      1,
+      { heartbeatMs, nowMs: () => performance.now() + aheadMs },
+      network,
+    );
     const [engine, transport] = [engines[0], transports[0]];
     if (!engine || !transport) throw new Error("there is no engine");
     const node = new TestNode(`late${started++}`, engine);
@@ -119,6 +125,24 @@ for (const [what, begin] of Object.entries(OUTAGES)) {
     expect([[...node.receivedOn("c"), ...node.receivedOn("earlier")], node.lostChannels]).toEqual([after, ["c"]]);
   });
 }
+
+test("a node whose machine was suspended has missed what one published that started meanwhile, however long ago", async () => {
+  const { nodes, nodeA, transportA, start } = await pair();
+  for (const channel of ["c", "members"]) await nodeA.watch(channel);
+  transportA.setUp(false);
+  const { node, hears } = await start();
+  hears();
+  await nodes.settle();
+  node.join("members", "eve", 1);
+  node.publish("c");
+  await nodes.settle();
+  // The clock of the other node has stood still.
+  aheadMs = 3_600_000;
+  transportA.setUp(true);
+  expect(await nodes.until(() => nodeA.lostChannels.length > 0)).toBeTrue();
+  expect(await nodes.until(() => Object.keys(nodeA.roster("members")).length > 0)).toBeTrue();
+  expect(nodeA.lostChannels).toEqual(["c"]);
+});
 
 test("one that comes back just after another one has started says so: what it published meanwhile is reported lost", async () => {
   const { nodes, nodeA, transportA, start } = await pair();

@@ -16,7 +16,7 @@ import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { Contact, IncomingEvents } from "./incoming-sequence.ts";
 import { IncomingSequences } from "./incoming-sequences.ts";
-import { mayHaveMissed, openedSince, type Unanswered } from "./unanswered.ts";
+import { mayHaveMissed, openedSince, type Unanswered, unheardSince } from "./unanswered.ts";
 
 const REPLAY_TRIES = 3;
 /** For how long the places in the sequences of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
@@ -66,6 +66,7 @@ export class ChannelSubscriptions {
 
   /** Until then, nodes that run already are heard for the first time. */
   private startUntilMs: number;
+  private interruptedMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly parts: ChannelSubscriptionsParts) {
     this.startUntilMs = parts.nowMs() + FIRST_HEARD_HEARTBEATS * parts.heartbeatMs;
@@ -130,7 +131,7 @@ export class ChannelSubscriptions {
     if (!this.absent.has(name) && !this.departed.has(name)) {
       const isReturned = this.parts.nowMs() > this.startUntilMs;
       for (const subscription of this.subscriptions.values()) {
-        const since = { lastMs: subscription.openedMs };
+        const since = unheardSince(subscription.openedMs, this.interruptedMs);
         subscription.unanswered ??= new Map();
         subscription.unanswered.set(name, { since, isReturned, isUnaware: this.parts.wire.isDirect });
       }
@@ -173,6 +174,7 @@ export class ChannelSubscriptions {
   /** The transport is down: from now on nothing is received from any node. */
   interrupted(): void {
     this.startUntilMs = Number.NEGATIVE_INFINITY;
+    this.interruptedMs = this.parts.nowMs();
     for (const { name, lastMs, clockMs } of this.parts.nodes.all)
       for (const { sequences } of this.subscriptions.values()) sequences.interrupt(name, { lastMs, clockMs });
   }

@@ -4,6 +4,8 @@ import { type Contact, elapsedMs } from "./incoming-sequence.ts";
 
 /** The clocks of two nodes may run at slightly different speeds, so a message may be this much newer than it seems. */
 const CLOCK_DRIFT_MS = 500;
+/** Longer than a node runs, and shorter than the age of a message that was never published. */
+const LONG_MS = 1e15;
 
 /**
  * A node that has not responded to the first request of a subscription, or since its sequence was given up, or was heard for the first time
@@ -30,6 +32,14 @@ export function mayHaveMissed(
   const { earlierIdleMs = EARLIER_VERSION_FORGETS_AFTER_MS } = state;
   return (hasBeginning ? earlierIdleMs : idleMs) <= elapsedMs(since, nowMs, state) + CLOCK_DRIFT_MS;
 }
+
+/**
+ * Since when messages of a node that was never heard before may be missing. If this node was cut off since then, its clock does not say: its
+ * machine may have been suspended. Almost always such a node has started meanwhile, and each message that it has published was missed.
+ */
+export const unheardSince = (openedMs: number, interruptedMs: number): Contact => ({
+  lastMs: openedMs > interruptedMs ? openedMs : openedMs - LONG_MS,
+});
 
 /** What a node has published since the opening of the subscription, and since something was last received from it, may be missing. */
 export function openedSince(openedMs: number, { lastMs, clockMs }: Contact): Contact {
