@@ -47,6 +47,9 @@ test("messages to a worker that was cut because it did not read are replayed, in
   expect([nodeA.gone, nodeB.gone]).toEqual([[], []]);
 });
 
+/** By then a worker that has started looks at its file every few seconds only. */
+const QUIET_AFTER_MS = 500;
+
 test("what two workers accepted before they found each other is reported lost on both, on that channel only", async () => {
   const { cluster } = await start(0, PAYLOAD_MAX_BYTES);
   const worker = async (slot: number): Promise<TestNode> => {
@@ -57,8 +60,7 @@ test("what two workers accepted before they found each other is reported lost on
     return node;
   };
   const nodeA = await worker(0);
-  // It looks at its file now, and then every few seconds only.
-  await Bun.sleep(500);
+  await Bun.sleep(QUIET_AFTER_MS);
   unlinkSync(cluster.folder.pathOf(0));
   const nodeB = await worker(1);
   for (const node of [nodeA, nodeB]) node.publish("c");

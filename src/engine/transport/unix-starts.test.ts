@@ -26,6 +26,7 @@ const textOf = (payload: Uint8Array): string => new TextDecoder().decode(payload
 
 /** A busy worker has this long before its supervisor kills it; a worker that started used to wait for two seconds only. */
 const BUSY_MS = 3000;
+const STOPPED_MS = 200;
 
 test("a worker that starts waits for one that does not answer, and has its subscriptions then; without an answer it does not start", async () => {
   const a = await folder.join({ slot: 0 });
@@ -56,7 +57,7 @@ test("a worker that starts does not wait for one that was killed meanwhile", asy
   for await (const part of child.stdout) if (textOf(part).includes("ready")) break;
   child.kill("SIGSTOP");
   const joining = UnixTransport.join({ folder: folder.path, slot: 1, slots: 4 });
-  await Bun.sleep(200);
+  await Bun.sleep(STOPPED_MS);
   child.kill("SIGKILL");
   await (await joining).close();
 });

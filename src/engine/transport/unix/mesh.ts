@@ -150,7 +150,7 @@ export class Mesh {
   private restoreFile(): void {
     const path = this.pathOf(this.options.slot);
     if (existsSync(path)) return;
-    this.options.warn(`another program has removed ${path}, the socket of this worker; it is made again`);
+    this.options.warn(`another program has removed ${path}, the socket of this worker; a new one is made`);
     this.listener?.stop();
     this.listen(path);
   }
