@@ -11,6 +11,8 @@ import { RoomTokens } from "../access/tokens/room-token.ts";
 import { systemClock as clock, DOUBTED_STEP_MS } from "../base/clock.ts";
 import { Repeating } from "../base/repeating.ts";
 import { Throttle } from "../base/throttle.ts";
+import { ClusterEngine } from "../engine/cluster/cluster-engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { HistoryStore } from "../history/contract/history.ts";
 import { MeteredHistory } from "../history/metered.ts";
 import type { RuleChanges } from "../history/rule-changes.ts";
@@ -48,6 +50,7 @@ import { factsOf, openFilesLimit } from "./status/facts.ts";
 import { answerNodeStatus } from "./status/node-status.ts";
 import { ownChecks, reportTo } from "./status/own-checks.ts";
 import { readyChecks } from "./status/readiness.ts";
+import { unheardWorkers } from "./status/unheard-workers.ts";
 
 /** How late a stream ends whose session has expired. */
 const SESSION_SWEEP_EVERY_MS = 5000;
@@ -161,6 +164,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   // HTTP comes last: its endpoints call all of the above.
   const own = ownChecks({
     isNatsUp: natsOf(config, realtime.engine),
+    unheardWorkers: unheardBy(context, realtime.engine),
     isHistoryUp: () => context.history.isUp,
     mendings: recordings.mendings,
     certificate: () => listeners.certificate,
@@ -225,6 +229,12 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     pipeline,
     routes,
   };
+}
+
+/** undefined: this node is no worker, or NATS is between the workers. */
+function unheardBy({ team, config }: NodeContext, engine: Engine): (() => number) | undefined {
+  if (!team || config.natsUrl !== "" || !(engine instanceof ClusterEngine)) return undefined;
+  return unheardWorkers({ team, heard: () => engine.others, monotonicMs: clock.monotonicMs });
 }
 
 /** `setBack` is called when the clock was set back. */

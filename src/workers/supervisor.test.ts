@@ -19,6 +19,7 @@ interface Note {
   readonly begun?: boolean;
   readonly lead?: number | null;
   readonly ready?: number;
+  readonly serving?: readonly number[];
   readonly reports?: Readonly<Record<string, string>>;
 }
 
@@ -68,6 +69,16 @@ const refusalOf = (promise: Promise<unknown>): Promise<string> =>
     () => "",
     (error: Error) => error.message,
   );
+
+test("a worker that starts knows which others serve before it begins, and later ones", async () => {
+  await supervisor.start();
+  const known = (slot: number) => notes().filter((note) => note.slot === slot);
+  expect(known(0)[0]?.serving).toEqual([]);
+  expect([known(1)[0]?.serving, known(1)[1]?.begun]).toEqual([[0], true]);
+  for (const slot of [0, 1]) await until(() => known(slot).at(-1)?.serving?.length === 2);
+  process.kill(pidOf(1), "SIGUSR1");
+  await until(() => known(0).some(({ serving }) => serving?.join() === "0"));
+});
 
 test("what a worker reports is said to all, and forgotten when it ends", async () => {
   await supervisor.start();

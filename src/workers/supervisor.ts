@@ -118,7 +118,8 @@ export class Supervisor {
     const [lead] = ready.toSorted((one, other) => (one.readyMs ?? 0) - (other.readyMs ?? 0));
     const { isStopping } = this;
     const reports = Object.fromEntries(ready.flatMap(({ report }) => Object.entries(report)));
-    return { ready: Math.min(ready.length, count), count, isStopping, lead: lead?.slot ?? null, reports };
+    const serving = ready.map(({ slot }) => slot);
+    return { ready: Math.min(ready.length, count), count, isStopping, lead: lead?.slot ?? null, serving, reports };
   }
 
   private launch(slot: number): WorkerProcess {
@@ -147,6 +148,8 @@ export class Supervisor {
         if (known?.pid !== message.pid) return lines.cut();
         worker = known;
         worker.attach(lines);
+        // First: before it starts anything, it knows which others there are.
+        worker.send({ type: "state", ...this.state });
         worker.send(this.beginOf(message.slot));
       },
       // A worker ends when it loses its supervisor, and the end of its process is what counts.

@@ -74,7 +74,7 @@ export function buildAttached(outside: AttachedOutside): Attached {
   const texts = new NodeTexts({ local, wire, subjects, nodes, requests, boundary, later, warn });
   const outgoing = new OutgoingSequences(self, (...name) => subjects.channel(...name), nowMs, wire.reportsLosses);
   const announcements = new Announcements(outgoing, (subject, item) => isUp() && wire.publish(subject, item));
-  const subscriptions = new ChannelSubscriptions({ local, wire, subjects, nodes, requests, warn, nowMs });
+  const subscriptions = new ChannelSubscriptions({ local, wire, subjects, nodes, requests, warn, heartbeatMs, nowMs });
   const sequenceStates = new SequenceStateResponder({ local, outgoing, boundary, nowMs, later });
   const expectedPeers = new ExpectedPeers({ local, wire, subjects, nodes, unexpected: unexpectedToPeer });
   const directMessages = new DirectMessages({

@@ -277,7 +277,7 @@ export class ClusterEngine implements Engine {
   private nodeAppeared(node: OtherNode): void {
     // It learns of this node at once, instead of with the next heartbeat.
     this.parts.heartbeats.send(false);
-    this.parts.subscriptions.resync(node);
+    this.parts.subscriptions.appeared(node);
   }
 
   private nodeGone(node: OtherNode): void {

@@ -89,6 +89,7 @@ export class ControlMessages {
     // After an outage on either side, items of its sequences may have been missed.
     const wasCutOff = message.isReconnected || !message.receivesFrom.includes(local.id);
     if (message.part === 0 && wasKnown && wasCutOff) subscriptions.resync(node);
+    else if (message.isReconnected) subscriptions.wasCutOff(node);
   }
 
   /**

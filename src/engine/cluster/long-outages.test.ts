@@ -142,6 +142,8 @@ for (const [what, begin] of Object.entries(OUTAGES)) {
     nodeA.join("quiet", "eve", 1);
     await pass(10);
     for (const channel of ["used", "new"]) nodeA.publish(channel);
+    // Otherwise they may arrive after the outage.
+    await nodes.settle();
     end();
     expect(await nodes.until(() => nodeB.lostChannels.length === 2)).toBeTrue();
     await pass(10);

@@ -1,12 +1,14 @@
 /** The engine's suite on Unix sockets, and what the node protocol repairs when connections between workers are lost. */
 import { afterEach, expect, test } from "bun:test";
-import { nextTurn } from "../../../test/support/wait.ts";
-import type { ClusterEngine } from "../cluster/cluster-engine.ts";
+import { unlinkSync } from "node:fs";
+import { nextTurn, until } from "../../../test/support/wait.ts";
+import { ClusterEngine } from "../cluster/cluster-engine.ts";
 import { TestCluster } from "../testing/cluster.ts";
 import { engineSuite } from "../testing/engine.suite.ts";
-import type { TestNode } from "../testing/test-node.ts";
+import { TestNode } from "../testing/test-node.ts";
 import { type UnixCluster, unixCluster } from "../testing/unix-cluster.ts";
 import { PAYLOAD_MAX_BYTES } from "./unix/frames.ts";
+import { UnixTransport } from "./unix.ts";
 
 engineSuite("Unix sockets", (nodes) => unixCluster(nodes), { runs: 200, payloadBytes: PAYLOAD_MAX_BYTES });
 
@@ -43,6 +45,33 @@ test("messages to a worker that was cut because it did not read are replayed, in
   expect([nodeB.receivedOn("c"), nodeB.lostChannels]).toEqual([published, []]);
   expect(await nodes.until(() => nodeB.roster("c")[nodeA.id]?.length === 1)).toBeTrue();
   expect([nodeA.gone, nodeB.gone]).toEqual([[], []]);
+});
+
+/** By then a worker that has started looks at its file every few seconds only. */
+const QUIET_AFTER_MS = 500;
+
+test("what two workers accepted before they found each other is reported lost on both, on that channel only", async () => {
+  const { cluster } = await start(0, PAYLOAD_MAX_BYTES);
+  const worker = async (slot: number): Promise<TestNode> => {
+    const transport = await UnixTransport.join({ folder: cluster.folder.path, slot, slots: 2 });
+    const node = new TestNode(`w${slot}`, new ClusterEngine(transport, { prefix: "test", heartbeatMs: 500 }));
+    node.engine.attach(node);
+    for (const channel of ["c", "unused"]) await node.watch(channel);
+    return node;
+  };
+  const nodeA = await worker(0);
+  await Bun.sleep(QUIET_AFTER_MS);
+  unlinkSync(cluster.folder.pathOf(0));
+  const nodeB = await worker(1);
+  for (const node of [nodeA, nodeB]) node.publish("c");
+  const both = (what: string, isTrue: (node: TestNode) => boolean): Promise<unknown> =>
+    until(what, () => [nodeA, nodeB].every(isTrue), 40_000);
+  await both("a loss is reported", ({ lostChannels }) => lostChannels.length > 0);
+  for (const node of [nodeA, nodeB]) for (const channel of ["c", "unused"]) node.publish(channel);
+  await both("a message arrives", (node) => node.receivedOn("unused").length > 0);
+  expect([nodeA.receivedOn("c"), nodeB.receivedOn("c")]).toEqual([["w1 2"], ["w0 2"]]);
+  expect([nodeA.lostChannels, nodeB.lostChannels]).toEqual([["c"], ["c"]]);
+  for (const node of [nodeA, nodeB]) await node.engine.close();
 });
 
 const isUp = ({ engine }: TestNode): boolean => (engine as ClusterEngine).isUp;

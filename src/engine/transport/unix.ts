@@ -70,7 +70,12 @@ export class UnixTransport implements Transport {
   private isDraining = false;
   private isClosed = false;
 
-  private constructor({ warn = () => undefined, queueMaxBytes = QUEUE_MAX_BYTES, ...options }: UnixOptions) {
+  private constructor({
+    warn = () => undefined,
+    isServing = () => false,
+    queueMaxBytes = QUEUE_MAX_BYTES,
+    ...options
+  }: UnixOptions) {
     const events: MeshEvents = {
       opened: (connection) => {
         connection.announce(this.isDraining ? [] : this.subscriptions);
@@ -88,10 +93,10 @@ export class UnixTransport implements Transport {
       up: () => this.emit("up"),
       failed: (error) => this.events.failed(error, { in: "bus" }),
     };
-    this.mesh = new Mesh({ ...options, warn, queueMaxBytes }, events);
+    this.mesh = new Mesh({ ...options, warn, isServing, queueMaxBytes }, events);
   }
 
-  /** Throws when the folder cannot be used, or when a process runs in this slot. */
+  /** Throws when the folder cannot be used, when a process runs in this slot, or when another worker does not answer. */
   static async join(options: UnixOptions): Promise<UnixTransport> {
     const transport = new UnixTransport(options);
     await transport.mesh.join();

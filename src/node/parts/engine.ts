@@ -23,13 +23,12 @@ export const natsOf = (config: Config, engine: Engine): (() => boolean) | undefi
   config.natsUrl !== "" && engine instanceof ClusterEngine ? () => engine.isUp : undefined;
 
 /** Joins this worker to the others of its machine. */
-async function joinWorkers(
-  { config, log, metrics, faults }: NodeContext,
-  { folder, slot, slots }: Team,
-): Promise<Engine> {
+async function joinWorkers({ config, log, metrics, faults }: NodeContext, team: Team): Promise<Engine> {
   const warn = (text: string): void => log.warn(text);
   const { UnixTransport } = await import("../../engine/transport/unix.ts");
-  const engine = new ClusterEngine(await UnixTransport.join({ folder, slot, slots, warn }), {
+  const { folder, slot, slots } = team;
+  const isServing = (other: number): boolean => team.state.serving?.includes(other) === true;
+  const engine = new ClusterEngine(await UnixTransport.join({ folder, slot, slots, isServing, warn }), {
     prefix: config.natsPrefix,
     warn,
     fault: (error, at) => faults.caught("engine", error, at),

@@ -8,6 +8,8 @@ export interface TeamState {
   readonly isStopping: boolean;
   /** The slot of the worker that does what is done once per service; null: no worker is ready. */
   readonly lead: number | null;
+  /** The slots of the workers that are ready. undefined: the supervisor is of an earlier version. */
+  readonly serving?: readonly number[] | undefined;
   /** What workers report that does not work, by the name of its check in /readyz. */
   readonly reports: Readonly<Record<string, string>>;
 }

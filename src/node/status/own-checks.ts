@@ -12,6 +12,8 @@ const REPORT_EVERY_MS = 500;
 export interface OwnCheckParts {
   /** undefined: the node has no NATS. */
   readonly isNatsUp: (() => boolean) | undefined;
+  /** Workers of this machine that this one does not hear. undefined: it is alone, or NATS is between them. */
+  readonly unheardWorkers: (() => number) | undefined;
   readonly isHistoryUp: () => boolean;
   /** What became of the last recordings, in the worker that mends them. */
   readonly mendings: () => MendingsState;
@@ -28,6 +30,7 @@ export const failing = (text: string): CheckResult => ({ state: "failing", text 
 export const degraded = (text: string): CheckResult => ({ state: "degraded", text });
 
 const NATS_DOWN = degraded("NATS is unreachable: this node and the others do not hear each other");
+const WORKERS_APART = degraded("workers do not hear each other: their clients miss each other's messages");
 const HISTORY_DOWN = degraded("the store of histories does not answer: channels with history take no messages");
 
 const AS_THEY_CAME = "they are listed as they came, and players may not be able to seek in them";
@@ -39,11 +42,13 @@ const MENDINGS: Readonly<Record<MendingsState, CheckResult>> = {
 export const MENDING_BROKEN = degraded(`recordings cannot be mended: ${AS_THEY_CAME}`);
 
 export const ownChecks =
-  ({ isNatsUp, isHistoryUp, mendings, certificate, openFiles, openFilesLimit, nowMs }: OwnCheckParts): OwnChecks =>
+  (parts: OwnCheckParts): OwnChecks =>
   () => {
-    const served = certificate();
+    const { isNatsUp, unheardWorkers, isHistoryUp, mendings, openFiles, openFilesLimit, nowMs } = parts;
+    const served = parts.certificate();
     return {
       ...(isNatsUp && { nats: isNatsUp() ? OK : NATS_DOWN }),
+      ...(unheardWorkers && { bus: unheardWorkers() === 0 ? OK : WORKERS_APART }),
       history: isHistoryUp() ? OK : HISTORY_DOWN,
       mending: MENDINGS[mendings()],
       ...(served && { certificate: certificateCheck(served, nowMs()) }),

@@ -6,6 +6,7 @@ import { type ReadinessParts, readyChecks } from "./readiness.ts";
 
 const WELL: OwnCheckParts = {
   isNatsUp: undefined,
+  unheardWorkers: undefined,
   isHistoryUp: () => true,
   mendings: () => "ok",
   certificate: () => undefined,
@@ -121,6 +122,7 @@ test.each(["full", "missing", "unwritable", "unreachable"] as const)(
 const CERTIFICATE = { startsMs: Date.UTC(2026, 0, 1), expiresMs: Date.UTC(2027, 0, 1), isReloadFailed: false };
 
 test.each<[string, string, string, Partial<OwnCheckParts>]>([
+  ["a worker does not hear another one", "bus", "do not hear each other", { unheardWorkers: () => 1 }],
   ["NATS is unreachable", "nats", "NATS is unreachable", { isNatsUp: () => false }],
   ["the last recordings were not mended", "mending", "could not be mended", { mendings: () => "failing" }],
   ["finished recordings wait", "mending", "could not be listed yet", { mendings: () => "waiting" }],

@@ -18,7 +18,10 @@ const is = (what: string): boolean => existsSync(join(folder, `${what}-${slot}`)
 const lines = await connectLines<ToWorker, FromWorker>(controlSocket(folder), {
   received: (message) => {
     if (message.type === "begin") void begin();
-    if (message.type === "state") note({ lead: message.lead, ready: message.ready, reports: message.reports });
+    if (message.type === "state") {
+      const { lead, ready, serving, reports } = message;
+      note({ lead, ready, serving, reports });
+    }
     if (message.type === "drain") process.exit(0);
   },
   closed: () => process.exit(1),

@@ -28,7 +28,7 @@ export interface OtherNode {
 export type Counts = Pick<Heartbeat, "connections" | "part" | "parts" | "clockMs">;
 
 export const HEARTBEAT_MS = 1000;
-const GONE_AFTER_HEARTBEATS = 3.5;
+export const GONE_AFTER_HEARTBEATS = 3.5;
 const SILENT_AFTER_HEARTBEATS = 1.5;
 /** A check that runs this late means that this process was suspended. */
 const SUSPENDED_AFTER_HEARTBEATS = 2;

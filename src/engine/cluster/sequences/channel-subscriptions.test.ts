@@ -77,6 +77,7 @@ function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = fa
     nodes,
     requests: requests as Requests,
     warn: (text) => void warnings.push(text),
+    heartbeatMs: 1000,
     nowMs: () => 0,
   });
   for (const channel of ["c", "d"]) subscriptions.open(APP, channel, () => undefined);
@@ -129,16 +130,25 @@ test("a replay with items of another sequence does not fill a gap", () => {
 });
 
 test("a node that was cut off when channels were opened may have accepted messages since: they are lost", () => {
-  const { lost, returns, answers, arrive, delivered } = subscribed({ isSilent: true });
-  arrive(messageOf(1));
+  const { lost, returns, answers, arrive, delivered, remote } = subscribed({ isSilent: true });
+  remote.n = 2;
+  arrive(messageOf(2));
   returns();
   answers();
   expect([delivered, lost]).toEqual([[], ["c", "d"]]);
   answers();
-  arrive(messageOf(2));
+  arrive(messageOf(3));
   returns();
   answers();
-  expect([delivered, lost]).toEqual([['c: "c2"'], ["c", "d"]]);
+  expect([delivered, lost]).toEqual([['c: "c3"'], ["c", "d"]]);
+});
+
+test("one that was cut off, and whose first message has arrived since, has lost nothing on that channel", () => {
+  const { lost, returns, answers, arrive, delivered } = subscribed({ isSilent: true });
+  arrive(messageOf(1));
+  returns();
+  answers();
+  expect([delivered, lost]).toEqual([['c: "c1"'], ["d"]]);
 });
 
 test("one that has to read of a subscription itself, and responds late, may have published before that: it is lost", () => {

@@ -6,30 +6,25 @@
 import type { SpaceId } from "../../../base/ids.ts";
 import type { EngineCallbacks, RemoteMembers } from "../../engine.ts";
 import type { TransportSubscription } from "../../transport/transport.ts";
-import type { Nodes, OtherNode } from "../nodes/nodes.ts";
+import { GONE_AFTER_HEARTBEATS, type Nodes, type OtherNode } from "../nodes/nodes.ts";
 import type { Requests } from "../requests/requests.ts";
 import { sequencesOf } from "../requests/response-parts.ts";
 import { sequenceItem } from "../wire/decode.ts";
-import {
-  EARLIER_VERSION_FORGETS_AFTER_MS,
-  type NodeResponse,
-  type SequenceItem,
-  type SequencePlace,
-  type SequenceState,
-} from "../wire/messages.ts";
+import type { NodeResponse, SequenceItem, SequencePlace, SequenceState } from "../wire/messages.ts";
 import { chunksOf, jsonBytes } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
-import { type Contact, elapsedMs, type IncomingEvents } from "./incoming-sequence.ts";
+import type { Contact, IncomingEvents } from "./incoming-sequence.ts";
 import { IncomingSequences } from "./incoming-sequences.ts";
+import { mayHaveMissed, openedSince, type Unanswered, unheardSince } from "./unanswered.ts";
 
 const REPLAY_TRIES = 3;
 /** For how long the places in the sequences of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
 const ABSENT_KEPT_MS = 120_000;
 /** Bound: such nodes, and those that are gone for longer; the oldest is forgotten first. */
 const ABSENT_MAX = 1000;
-/** The clocks of two nodes may run at slightly different speeds, so a message may be this much newer than it seems. */
-const CLOCK_DRIFT_MS = 500;
+/** A node whose first message arrives later than this after the start was cut off, or this one was: a heartbeat comes each second. */
+const FIRST_HEARD_HEARTBEATS = GONE_AFTER_HEARTBEATS;
 
 interface ChannelSubscriptionsParts {
   readonly local: EngineCallbacks;
@@ -38,6 +33,7 @@ interface ChannelSubscriptionsParts {
   readonly nodes: Nodes;
   readonly requests: Requests;
   readonly warn: (text: string) => void;
+  readonly heartbeatMs: number;
   readonly nowMs: () => number;
 }
 
@@ -51,19 +47,6 @@ interface ChannelSubscription {
   isOpening: boolean;
   /** Nodes whose sequences have no known beginning here, by name. undefined: none, as almost always. Bound: NODES_MAX, ABSENT_MAX. */
   unanswered: Map<string, Unanswered> | undefined;
-}
-
-/**
- * A node that has not responded to the first request of a subscription, or since its sequence was given up, or has returned when its
- * sequences were forgotten here.
- */
-interface Unanswered {
-  /** What it has accepted since then, before it noticed that it was cut off, may not have arrived. */
-  readonly since: Contact;
-  /** It was cut off, or this node was. */
-  readonly isReturned: boolean;
-  /** It may have read of the subscription as late as it responds. Otherwise its items have arrived, also if it responds late. */
-  readonly isUnaware: boolean;
 }
 
 interface Absent extends Contact {
@@ -81,7 +64,13 @@ export class ChannelSubscriptions {
   /** Nodes that are gone for longer: their places are forgotten, but not since when nothing was received from them. Bound: ABSENT_MAX. */
   private readonly departed = new Map<string, Contact>();
 
-  constructor(private readonly parts: ChannelSubscriptionsParts) {}
+  /** Until then, nodes that run already are heard for the first time. */
+  private startUntilMs: number;
+  private interruptedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly parts: ChannelSubscriptionsParts) {
+    this.startUntilMs = parts.nowMs() + FIRST_HEARD_HEARTBEATS * parts.heartbeatMs;
+  }
 
   open(spaceId: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
     const { requests, nodes, wire } = this.parts;
@@ -90,7 +79,7 @@ export class ChannelSubscriptions {
     // Also those that cannot be reached now: they may accept messages that this node has subscribed to.
     const asked = [...nodes.all.map((node) => [node.name, node] as const), ...this.absent];
     const unanswered = (last: Contact): Unanswered => ({
-      since: openedSince(subscription, last),
+      since: openedSince(subscription.openedMs, last),
       isReturned: false,
       isUnaware: wire.isDirect,
     });
@@ -133,10 +122,37 @@ export class ChannelSubscriptions {
     this.subscriptions.delete(key(spaceId, channel));
   }
 
+  /**
+   * A node was heard for the first time, or again. Subscriptions that were there before it cannot know what they have missed: it may have
+   * started while this node was cut off, or was cut off itself while this node started.
+   */
+  appeared(node: OtherNode): void {
+    const { name } = node;
+    if (!this.absent.has(name) && !this.departed.has(name)) {
+      const isReturned = this.parts.nowMs() > this.startUntilMs;
+      for (const subscription of this.subscriptions.values()) {
+        const since = unheardSince(subscription.openedMs, this.interruptedMs);
+        subscription.unanswered ??= new Map();
+        subscription.unanswered.set(name, { since, isReturned, isUnaware: this.parts.wire.isDirect });
+      }
+      if (!isReturned) return this.requestAll(name);
+    }
+    this.resync(node);
+  }
+
+  /** It says that it was cut off. Its state is under way, because it was heard just now. */
+  wasCutOff({ name }: OtherNode): void {
+    this.returned(name);
+  }
+
   /** Requests the state of all sequences of one node, because items of it may have been missed. */
   resync({ name }: OtherNode): void {
     this.absent.delete(name);
     this.returned(name);
+    this.requestAll(name);
+  }
+
+  private requestAll(name: string): void {
     const subscriptions = [...this.subscriptions.values()].filter(({ isOpening }) => !isOpening);
     if (subscriptions.length === 0) return;
     for (const some of chunksOf(subscriptions, ({ spaceId, channel }) => jsonBytes([spaceId, channel])))
@@ -147,7 +163,8 @@ export class ChannelSubscriptions {
     const departed = this.departed.get(name);
     this.departed.delete(name);
     for (const subscription of this.subscriptions.values()) {
-      const since = subscription.unanswered?.get(name)?.since ?? (departed && openedSince(subscription, departed));
+      const since =
+        subscription.unanswered?.get(name)?.since ?? (departed && openedSince(subscription.openedMs, departed));
       if (!since) continue;
       subscription.unanswered ??= new Map();
       subscription.unanswered.set(name, { since, isReturned: true, isUnaware: false });
@@ -156,6 +173,8 @@ export class ChannelSubscriptions {
 
   /** The transport is down: from now on nothing is received from any node. */
   interrupted(): void {
+    this.startUntilMs = Number.NEGATIVE_INFINITY;
+    this.interruptedMs = this.parts.nowMs();
     for (const { name, lastMs, clockMs } of this.parts.nodes.all)
       for (const { sequences } of this.subscriptions.values()) sequences.interrupt(name, { lastMs, clockMs });
   }
@@ -255,16 +274,12 @@ export class ChannelSubscriptions {
     if (!subscription || subscription.isOpening) return;
     const takeMembers = (): void => this.parts.local.membersAre(node.id, app, channel, members);
     const unanswered = subscription.unanswered?.get(node.name);
+    const sequence = subscription.sequences.of(node.name);
     answered(subscription, node.name);
     // Where its sequence was at that time is not known. Nothing that follows a loss is delivered before the loss is reported.
-    if (unanswered && (unanswered.isReturned || unanswered.isUnaware) && this.hasMessageSince(state, unanswered.since))
+    if (unanswered && mayHaveMissed(unanswered, state, sequence.hasBeginningOf(state.epoch), this.parts.nowMs()))
       return this.lose(subscription, node.name);
-    subscription.sequences.of(node.name).resynchronise(state, takeMembers);
-  }
-
-  private hasMessageSince(state: SequenceState, since: Contact): boolean {
-    const idleMs = state.idleMs ?? (state.epoch > 0 ? 0 : EARLIER_VERSION_FORGETS_AFTER_MS);
-    return idleMs <= elapsedMs(since, this.parts.nowMs(), state) + CLOCK_DRIFT_MS;
+    sequence.resynchronise(state, takeMembers);
   }
 
   private requestReplay(
@@ -316,12 +331,6 @@ export class ChannelSubscriptions {
     warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
     local.lost(spaceId, channel);
   }
-}
-
-/** What a node has published since the opening of the subscription, and since something was last received from it, may be missing. */
-function openedSince({ openedMs }: ChannelSubscription, { lastMs, clockMs }: Contact): Contact {
-  const laterMs = Math.max(0, openedMs - lastMs);
-  return { lastMs: lastMs + laterMs, clockMs: clockMs === undefined ? undefined : clockMs + laterMs };
 }
 
 function answered(subscription: ChannelSubscription, name: string): void {

@@ -113,6 +113,11 @@ export class IncomingSequence {
     private readonly nowMs: () => number,
   ) {}
 
+  /** The first item of this epoch has arrived, and waits for the state of the sequence. */
+  hasBeginningOf(epoch: number): boolean {
+    return this.buffer.firstOf(epoch) === 1;
+  }
+
   /** An item has arrived, as it was published or in a replay. */
   receive(item: SequenceItem): void {
     if (this.process(item) && this.isBufferedDue) this.processBuffered();

@@ -3,7 +3,7 @@
  * higher slot connects; the one of the lower slot only says hello at the other's socket, and the other then connects at once. So a
  * worker that starts is connected to all others before it serves clients, and no pair ever has two connections.
  */
-import { chmodSync, existsSync, mkdirSync, renameSync, statSync, unlinkSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Socket, SocketHandler, UnixSocketListener } from "bun";
 import { CONNECTIONS_MAX } from "./interests.ts";
@@ -16,13 +16,18 @@ const TICK_MS = 100;
 const QUIET_TICK_MS = 5000;
 /** A socket that is not connected by then is closed: the other process may be stopped. */
 const GREETING_MS = 1000;
-const JOIN_MS = 2000;
+/**
+ * How long a worker that starts waits for the others: alone it would accept messages that they miss. Longer than their supervisor lets a
+ * busy one be silent (BUSY_MAX_MS): by then each has answered, or was killed.
+ */
+const JOIN_MAX_MS = 20_000;
 /** The kernel's limit for the path of a Unix socket, without the final 0. */
 const PATH_MAX_BYTES = 107;
 /** Stands for a connection that has not said which worker it is. */
 const NO_SLOT = -1;
 /** Error codes of a socket file that is missing, or that a process left when it ended. */
-const NO_PROCESS: readonly unknown[] = ["ENOENT", "ECONNREFUSED"];
+const MISSING = "ENOENT";
+const NO_PROCESS: readonly unknown[] = [MISSING, "ECONNREFUSED"];
 
 export interface MeshOptions {
   /** Holds the sockets. Only this user may open it. */
@@ -32,6 +37,9 @@ export interface MeshOptions {
   readonly slots: number;
   /** Gets a sentence for the log. */
   readonly warn: (text: string) => void;
+  /** Whether a worker serves clients in that slot, as far as is known. */
+  readonly isServing: (slot: number) => boolean;
+  readonly joinMaxMs?: number;
   /** Bound: bytes that are queued for one worker; above it the connection is cut. */
   readonly queueMaxBytes: number;
 }
@@ -94,14 +102,22 @@ export class Mesh {
     };
   }
 
-  /** Resolves when this worker is connected to all others that are running. Throws when the slot is in use. */
+  /** Resolves when this worker is connected to all others that are running. Throws when the slot is in use, or one of them does not answer. */
   async join(): Promise<void> {
-    const { folder, slot } = this.options;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    await this.listen(this.pathOf(slot));
+    const { slot, joinMaxMs = JOIN_MAX_MS } = this.options;
+    const path = this.pathOf(slot);
+    if (Buffer.byteLength(path) > PATH_MAX_BYTES)
+      throw new Error(`the path ${path} is longer than ${PATH_MAX_BYTES} bytes, the limit for a Unix socket`);
+    if (existsSync(path) && (await hasListener(path)))
+      throw new Error(`another process listens at ${path}: a worker of slot ${slot} is already running`);
+    this.listen(path);
     this.tickSoon();
     for (const other of this.slots.others) void this.attempt(other);
-    await Promise.race([this.slots.settle(), Bun.sleep(JOIN_MS)]);
+    await Promise.race([this.slots.settle(), Bun.sleep(joinMaxMs)]);
+    const { awaited } = this.slots;
+    if (awaited.length === 0) return;
+    this.close();
+    throw new Error(`worker ${awaited.join(" and ")} has not answered within ${joinMaxMs / 1000} seconds`);
   }
 
   close(): void {
@@ -118,18 +134,25 @@ export class Mesh {
     return join(this.options.folder, `bus-${slot}.sock`);
   }
 
-  /** A socket file that a killed process left is replaced in one step, so that the slot never looks empty. */
-  private async listen(path: string): Promise<void> {
-    const fresh = `${path}.new`;
-    if (Buffer.byteLength(fresh) > PATH_MAX_BYTES)
-      throw new Error(`the path ${fresh} is longer than ${PATH_MAX_BYTES} bytes, the limit for a Unix socket`);
-    if (existsSync(path) && (await hasListener(path)))
-      throw new Error(`another process listens at ${path}: a worker of slot ${this.options.slot} is already running`);
-    removeQuietly(fresh);
-    this.listener = Bun.listen<WorkerConnection>({ unix: fresh, socket: this.handler });
-    chmodSync(fresh, 0o600);
-    this.inode = statSync(fresh).ino;
-    renameSync(fresh, path);
+  /**
+   * Under its own name from the beginning, which the kernel lists: programs that remove old files from /tmp take a socket with another name
+   * for one that no process uses. A file that a killed process left is removed; like a missing one it means that the slot is empty.
+   */
+  private listen(path: string): void {
+    mkdirSync(this.options.folder, { recursive: true, mode: 0o700 });
+    removeQuietly(path);
+    this.listener = Bun.listen<WorkerConnection>({ unix: path, socket: this.handler });
+    chmodSync(path, 0o600);
+    this.inode = statSync(path).ino;
+  }
+
+  /** Without its file, workers that start later would not find this one. */
+  private restoreFile(): void {
+    const path = this.pathOf(this.options.slot);
+    if (existsSync(path)) return;
+    this.options.warn(`another program has removed ${path}, the socket of this worker; a new one is made`);
+    this.listener?.stop();
+    this.listen(path);
   }
 
   private removeFile(): void {
@@ -159,6 +182,7 @@ export class Mesh {
 
   private tick(): void {
     const nowMs = performance.now();
+    this.guarded(() => this.restoreFile());
     for (const [connection, sinceMs] of this.greeting)
       if (sinceMs < nowMs - GREETING_MS) connection.cut(`it has not answered within ${GREETING_MS} ms`);
     const isAbsentDue = nowMs - this.absentTriedMs >= QUIET_TICK_MS;
@@ -183,8 +207,14 @@ export class Mesh {
       });
     } catch (error) {
       this.trying.delete(slot);
-      if (isRefusal(error)) this.guarded(() => this.slots.absent(slot));
+      if (this.isAbsence(error, slot)) this.guarded(() => this.slots.absent(slot));
     }
+  }
+
+  /** The file of a worker that serves clients was removed by another program: that worker makes it again, and is waited for. */
+  private isAbsence(error: unknown, slot: number): boolean {
+    const isHidden = codeOf(error) === MISSING && this.slots.isUnknown(slot) && this.options.isServing(slot);
+    return isRefusal(error) && !isHidden;
   }
 
   private connected(socket: Socket<WorkerConnection>, slot: number): void {
@@ -259,7 +289,8 @@ export class Mesh {
   }
 }
 
-const isRefusal = (error: unknown): boolean => NO_PROCESS.includes((error as { code?: unknown }).code);
+const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
+const isRefusal = (error: unknown): boolean => NO_PROCESS.includes(codeOf(error));
 
 async function hasListener(path: string): Promise<boolean> {
   try {

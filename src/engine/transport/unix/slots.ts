@@ -61,11 +61,19 @@ export class Slots {
     return this.byNumber.get(slot)?.state.is === "absent";
   }
 
+  /** Nothing was heard of it yet. */
+  isUnknown(slot: number): boolean {
+    return this.byNumber.get(slot)?.state.is === "unknown";
+  }
+
+  /** Those that are neither connected nor absent. */
+  get awaited(): number[] {
+    return this.others.filter((slot) => !this.isLinked(slot) && !this.isAbsent(slot));
+  }
+
   /** Each other worker is connected or absent, and no repair is due. */
   get isSettled(): boolean {
-    if (this.isRepairDue) return false;
-    for (const { state } of this.byNumber.values()) if (state.is !== "connected" && state.is !== "absent") return false;
-    return true;
+    return !this.isRepairDue && this.awaited.length === 0;
   }
 
   /** Resolves when each other worker is connected or absent. */
@@ -112,7 +120,7 @@ export class Slots {
     const isAnyLost = states.some(({ is }) => is === "lost");
     const before = this.parts.nowMs() - DOUBT_MS;
     const isInDoubt = states.some((state) => state.is === "lost" && state.sinceMs > before);
-    if (!states.some(({ is }) => is === "unknown")) this.settled?.();
+    if (this.settled && this.awaited.length === 0) this.settled();
     // At once when a worker comes back: what it sends now must not be taken for all that it has sent.
     if (this.isUp && (this.isRepairDue || (isAnyLost && !isAnyLinked && !isInDoubt))) {
       this.isUp = false;
