@@ -44,3 +44,10 @@ test("claims of a wrong type are ignored", async () => {
   expect(await isGood(app(), odd)).toBe(true);
   expect(await isGood(app({ secretSeq: 3 }), odd)).toBe(false);
 });
+
+test("two tokens of one moment with the same data are different: who is removed is known by the token", async () => {
+  const mint = (): Promise<string> => tokens.mint({ app: app(), generation: 1 }, { roomName: "one" });
+  const [first, second] = [await mint(), await mint()];
+  expect(first).not.toBe(second);
+  expect(await tokens.validate(app(), first, "one")).toEqual(await tokens.validate(app(), second, "one"));
+});

@@ -8,6 +8,7 @@
  * Validation goes in this order: parse → verify the signature → the generation → the token's times → its room and the room's times → the
  * room that the request names. The token's values take precedence over the room's.
  */
+import { randomBytes } from "node:crypto";
 import { FIRST_GENERATION, isLiveGeneration } from "../access/keys/app-secret.ts";
 import { digestOf, type Vault } from "../access/keys/vault.ts";
 import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/tokens/jws.ts";
@@ -62,6 +63,9 @@ interface Times {
   readonly notBeforeUnixSec?: number | null | undefined;
 }
 
+/** Enough that no two tokens of a second are the same. */
+const JTI_BYTES = 8;
+
 /** Stands for an unknown application, so that its tokens are refused in the same time as wrong ones. The value is no id of an application. */
 const UNKNOWN_APP = asAppId("unknown");
 
@@ -91,6 +95,8 @@ export class AccessTokens {
     const payload = {
       data: { ...data, appName: app.name },
       iat: Math.floor(now / 1000),
+      // Two people may be given tokens with the same data in the same second: who is removed is known by the token.
+      jti: randomBytes(JTI_BYTES).toString("base64url"),
       ...(exp && { exp }),
       ...(nbf && { nbf }),
       ...(bound && { room: bound.id }),

@@ -41,7 +41,7 @@ const EVERYTHING = {
 };
 
 describe("POST /token", () => {
-  test("returns {token}: HS256, payload {data:{…body, appName}, iat, exp?, nbf?}", async () => {
+  test("returns {token}: HS256, payload {data:{…body, appName}, iat, jti, exp?, nbf?}", async () => {
     const { _id } = await room("one");
     const answer = await app.must("POST", "/token", EVERYTHING);
     expect(Object.keys(answer)).toEqual(["token"]);
@@ -50,6 +50,7 @@ describe("POST /token", () => {
     expect(payloadOf(token)).toEqual({
       data: { ...EVERYTHING, appName: app.name },
       iat: expect.any(Number),
+      jti: expect.any(String),
       exp: EVERYTHING.expireUnixSec,
       nbf: EVERYTHING.notBeforeUnixSec,
       room: _id,
@@ -61,7 +62,7 @@ describe("POST /token", () => {
 
   test("all fields are optional; exp and nbf are present only if they were requested", async () => {
     const payload = payloadOf(await mintAccessToken(app));
-    const bare = { data: { appName: app.name }, iat: expect.any(Number), gen: 1 };
+    const bare = { data: { appName: app.name }, iat: expect.any(Number), jti: expect.any(String), gen: 1 };
     expect(payload).toEqual(bare);
     expect(payloadOf(await mintAccessToken(app, { expireUnixSec: 0, notBeforeUnixSec: null }))).toEqual(bare);
     const nulls = { roomName: null, roomURL: null, isAdmin: null, globalToken: null, name: null, meta: null };

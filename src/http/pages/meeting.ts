@@ -2,7 +2,7 @@
  * `/<roomName>` on an application's host: the page of a meeting. Its scripts find out everything else by the documented calls; the page
  * itself only depends on whether there is such a room, and on who may frame it.
  */
-import type { AppId } from "../../base/ids.ts";
+import { type AppId, asAppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
 import type { AppRow } from "../../store/contract/store.ts";
@@ -26,11 +26,15 @@ const PERMISSIONS = ["camera", "microphone", "display-capture", "fullscreen"]
   .map((name) => `${name}=(self)`)
   .join(", ");
 
+/** Stands for an unknown application: it has no rooms. */
+const UNKNOWN_APP = asAppId("unknown");
+
 export const meetingPage =
   ({ pages, appNamed, room, iceUrls = () => [] }: MeetingPageParts) =>
   async (call: Call): Promise<Response> => {
     const app = appNamed(call.target.app ?? "");
-    const found = app && (await ifFound(room(app.id, call.params.roomName ?? "")));
+    // Also looked for without an application: the time that the answer takes says nothing either.
+    const found = await ifFound(room(app?.id ?? UNKNOWN_APP, call.params.roomName ?? ""));
     // The same for every application, and for none: no one learns which exist, nor on whose pages their rooms are.
     if (!found)
       return pages.page("meeting", call, closed(call, NO_ROOM), { status: 404, headers: headersOf(call, []) });

@@ -63,6 +63,16 @@ test("a recorder that was started before the recording was stopped may come for 
   expect(begun).toHaveLength(2);
 });
 
+test("no one who came after the recording was stopped has started a recorder before", async () => {
+  await world.enter(node, room);
+  await record(true);
+  world.now += MINUTE_MS;
+  await record(false);
+  world.now += MINUTE_MS;
+  const late = await world.enter(node, room);
+  await expect(begin(late, { startedMsAgo: 2 * MINUTE_MS })).rejects.toMatchObject({ code: "not_recording" });
+});
+
 test("so may one of a stay, or of a meeting, that has ended; and it ends its uploads as long", async () => {
   const ann = await world.enter(node, room);
   await record(true);

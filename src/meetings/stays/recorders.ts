@@ -55,7 +55,8 @@ export class StayRecorders {
   ): Promise<BegunByStay> {
     const { stayTokens, store, uploads, nowMs } = this.parts;
     const { room, stay, claims, endedMs } = await stayTokens.recent(app, roomName, token, uploads.keptMs);
-    const startedMs = nowMs() - startedMsAgo;
+    // No one records what was before they came.
+    const startedMs = Math.max(nowMs() - startedMsAgo, stay.began);
     if (await store.isBarred(stay.id)) throw removed();
     if (endedMs === null && claims.exp * 1000 <= nowMs()) throw new Problem("token_expired");
     if (endedMs !== null && endedMs < startedMs)
