@@ -1,8 +1,8 @@
 /** Limits of connections on one node: rates of frames, and peers and members that are expected back. */
 
 /** A visitor in a lobby, whom anyone can be, subscribes to one channel, renews its token, and waits: it needs few frames. */
-export const LOBBY_FRAMES_PER_SECOND = 5;
-export const LOBBY_FRAMES_BURST = 20;
+export const LOBBY_FRAMES_PER_SECOND = 20;
+export const LOBBY_FRAMES_BURST = 200;
 export const PING_FRAMES_PER_SECOND = 10;
 export const PING_FRAMES_BURST = 20;
 export const STATE_FRAMES_PER_SECOND = 10;
