@@ -60,9 +60,13 @@ export class Application {
 export async function newApplication(server: Server, named = freshName()): Promise<Application> {
   const { _id, name, secretKey } = await server.admin.createApp(named);
   const application = new Application(server.url, name, secretKey, _id);
-  application.contract = new Contract((await call<Document>(`${server.url}/openapi.json`)).body);
+  contract ??= new Contract((await call<Document>(`${server.url}/openapi.json`)).body);
+  application.contract = contract;
   return application;
 }
+
+/** All servers of a run have the same, and each would make it anew. */
+let contract: Contract | undefined;
 
 /** Expects exactly this refusal: no field in its body besides those that rooms.md describes. */
 export function expectAppRefusal({ status, body, headers }: Answer<unknown>, wanted: number, code: string): AppRefusal {
