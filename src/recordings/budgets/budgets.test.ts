@@ -86,7 +86,6 @@ describe("the share of guests", () => {
     const listed = await kit.recordings.complete(kit.app, eve, { total: 300 });
     await expect(kit.part(mallory, 0, bytes(201))).rejects.toMatchObject(over("guests"));
     expect(await kit.part(mallory, 0, bytes(200))).toBe(200);
-    await kit.store.recordings.noteBytes(mallory, 0, 200, Date.now());
     await expect(kit.beginOfStay("eve", true)).rejects.toThrow("may have 500 bytes, half of what this application");
     await kit.record(bytes(200));
     const ann = await kit.beginOfStay("ann");
