@@ -1,6 +1,7 @@
 /**
  * How many bytes may be stored: by an application (`maxRecordingBytesTotal`: its recordings and open uploads), and by the page of a stay,
- * which also makes at most STAY_RECORDINGS_MAX recordings. The pages of all guests of an application together have half of what it may store.
+ * which also makes at most STAY_RECORDINGS_MAX recordings. The pages of all guests of an application together have half of what it may store,
+ * in which each of their uploads and recordings counts as at least GUEST_RECORDING_MIN_BYTES: so their number has a bound too.
  *
  * The sums are read when an upload begins, and then once per GRANT_BYTES or GRANT_MS of each upload, not with each part. They are read earlier if the
  * uploads of the application that come to this process have taken SPENT_SHARE of the room meanwhile: many small uploads must not have one room each. What
@@ -16,6 +17,7 @@ import { guestShareOf } from "../../access/tokens/guests.ts";
 import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { BytesUsed, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
+import { GUEST_RECORDING_MIN_BYTES } from "../../store/contract/uploads.ts";
 import { HeldBytes } from "./held.ts";
 import { STAY_AHEAD_MAX_BYTES, STAY_BYTES_MAX, STAY_RECORDINGS_MAX, STAY_UPLOADS_PER_APP_MAX } from "./limits.ts";
 
@@ -53,6 +55,9 @@ export interface Room {
 const aheadOfStay = (left: number, came: number): number =>
   Math.min(STAY_AHEAD_MAX_BYTES, Math.max(GRANT_MIN_BYTES, came, Math.floor(left * STAY_GRANT_SHARE)));
 
+/** As how many bytes an upload of a guest counts in what guests have. */
+const ofGuest = (bytes: number): number => Math.max(bytes, GUEST_RECORDING_MIN_BYTES);
+
 type Spender = Pick<UploadRow, "id" | "app" | "stay" | "byGuest" | "bytes">;
 
 /** An upload to which a body comes. */
@@ -86,9 +91,10 @@ export class Budgets {
   /** Throws if no upload can be added. */
   async requireRoom({ app, stay, byGuest }: Pick<Spender, "app" | "stay" | "byGuest">): Promise<void> {
     const one = { id: "", app, stay, byGuest, bytes: 0 };
-    const used = await this.usedFor(one, 1);
+    const needed = byGuest ? GUEST_RECORDING_MIN_BYTES : 1;
+    const used = await this.usedFor(one, needed);
     const { bytes, refusal } = this.roomOf(one, used);
-    if (bytes <= 0) throw refusal();
+    if (bytes < needed) throw refusal();
     if (stay === null) return;
     if (used.countOfStay >= STAY_RECORDINGS_MAX) throw tooManyOfStay();
     const isShareUsedUp = byGuest && used.uploadsOfGuests >= guestShareOf(STAY_UPLOADS_PER_APP_MAX);
@@ -187,13 +193,13 @@ export class Budgets {
     const own = this.held.notedOf({ id, bytes });
     let [ofApp, ofStay] = [used.maxOfApp - used.ofApp + own, this.maxOfStay - used.ofStay + own];
     const share = guestShareOf(used.maxOfApp);
-    let ofGuests = share - used.ofGuests + own;
+    let ofGuests = share - used.ofGuests + (id === "" ? 0 : ofGuest(own));
     const count = (other: ComingIn): void => {
       if (other.app !== app) return;
       const unnoted = Math.max(0, other.bytes - other.noted);
       ofApp -= unnoted;
       if (other.stay === stay) ofStay -= unnoted;
-      if (other.byGuest) ofGuests -= unnoted;
+      if (other.byGuest) ofGuests -= Math.max(0, ofGuest(other.bytes) - ofGuest(other.noted));
     };
     for (const [other, coming] of this.comingIn) if (other !== id) count(coming);
     for (const [other, held] of this.held.all()) if (other !== id && !this.comingIn.has(other)) count(held);
@@ -215,7 +221,7 @@ const overApplication = (max: number): Problem =>
 const overGuests = (max: number): Problem =>
   new Problem(
     "insufficient_storage",
-    `The recordings and open uploads of people without an invitation may have ${max} bytes, half of what this application may have (maxRecordingBytesTotal): delete some, or let an operator raise the limit.`,
+    `The recordings and open uploads of people without an invitation may have ${max} bytes, half of what this application may have (maxRecordingBytesTotal), and each counts as at least ${GUEST_RECORDING_MIN_BYTES}: delete some, or let an operator raise the limit.`,
     undefined,
     { fields: { budget: "guests" } },
   );
