@@ -41,7 +41,7 @@ interface Grant {
   /** How many bytes of one body count before they have come. */
   readonly ahead: number;
   readonly untilMs: number;
-  /** It ends when the uploads of the application have taken so many bytes in this process. */
+  /** It ends when this process has taken as many bytes for all uploads of the application. */
   readonly untilSpent: number;
 }
 
