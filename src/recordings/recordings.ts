@@ -154,6 +154,7 @@ export class Recordings {
       ...(row.stay !== null && { mended: false }),
     });
     if (!made) throw notOpen();
+    this.parts.uploads.ended(row.id);
     metrics.completed.inc();
     return made;
   }

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { newObjectId } from "../../access/keys/ids.ts";
 import type { StayUploadRow } from "../../store/contract/recordings.ts";
+import { GUEST_RECORDING_MIN_BYTES } from "../../store/contract/uploads.ts";
 import { type Kit, type KitOptions, makeKit } from "../testing/kit.ts";
 import { STAY_RECORDINGS_MAX, STAY_UPLOADS_PER_APP_MAX } from "./limits.ts";
 
@@ -80,29 +81,51 @@ describe("the budget of an application", () => {
 describe("the share of guests", () => {
   test("is half of the application's, for all of them, open and listed; others have the rest", async () => {
     const kit = await newKit();
-    await limitTo(kit, 1000);
+    const unit = GUEST_RECORDING_MIN_BYTES;
+    await limitTo(kit, 10 * unit);
     const [eve, mallory] = [await kit.beginOfStay("eve", true), await kit.beginOfStay("mallory", true)];
-    expect(await kit.part(eve, 0, bytes(300))).toBe(300);
-    const listed = await kit.recordings.complete(kit.app, eve, { total: 300 });
-    await expect(kit.part(mallory, 0, bytes(201))).rejects.toMatchObject(over("guests"));
-    expect(await kit.part(mallory, 0, bytes(200))).toBe(200);
-    await kit.store.recordings.noteBytes(mallory, 0, 200, Date.now());
-    await expect(kit.beginOfStay("eve", true)).rejects.toThrow("may have 500 bytes, half of what this application");
-    await kit.record(bytes(200));
+    expect(await kit.part(eve, 0, bytes(3 * unit))).toBe(3 * unit);
+    const listed = await kit.recordings.complete(kit.app, eve, { total: 3 * unit });
+    await expect(kit.part(mallory, 0, bytes(2 * unit + 1))).rejects.toMatchObject(over("guests"));
+    expect(await kit.part(mallory, 0, bytes(2 * unit))).toBe(2 * unit);
+    await expect(kit.beginOfStay("eve", true)).rejects.toThrow("may have 327680 bytes, half of what this application");
+    await kit.record(bytes(2 * unit));
     const ann = await kit.beginOfStay("ann");
-    expect(await kit.part(ann, 0, bytes(300))).toBe(300);
-    await kit.recordings.complete(kit.app, ann, { total: 300 });
+    expect(await kit.part(ann, 0, bytes(3 * unit))).toBe(3 * unit);
+    await kit.recordings.complete(kit.app, ann, { total: 3 * unit });
     await expect(kit.beginOfStay("ann")).rejects.toMatchObject(over("application"));
     await kit.store.recordings.recount();
-    await expect(kit.part(mallory, 200, bytes(1))).rejects.toMatchObject({ code: "insufficient_storage" });
+    await expect(kit.part(mallory, 2 * unit, bytes(1))).rejects.toMatchObject({ code: "insufficient_storage" });
     await kit.recordings.delete(kit.app, listed.id);
-    expect(await kit.part(mallory, 200, bytes(300))).toBe(500);
-    await expect(kit.part(mallory, 500, bytes(1))).rejects.toMatchObject({ code: "insufficient_storage" });
+    expect(await kit.part(mallory, 2 * unit, bytes(3 * unit))).toBe(5 * unit);
+    await expect(kit.part(mallory, 5 * unit, bytes(1))).rejects.toMatchObject({ code: "insufficient_storage" });
+  });
+
+  test("bounds how many recordings there are: each counts as 64 KiB, however small it is", async () => {
+    const kit = await newKit();
+    await limitTo(kit, 10 * GUEST_RECORDING_MIN_BYTES);
+    const made: string[] = [];
+    for (let n = 0; n < 5; n++) {
+      const id = await kit.beginOfStay(`eve-${n}`, true);
+      await kit.part(id, 0, bytes(1));
+      made.push((await kit.recordings.complete(kit.app, id, { total: 1 })).id);
+    }
+    expect(await kit.recordings.stored(kit.app)).toEqual({ recordings: 5, bytes: 5, uploading: 0 });
+    await expect(kit.beginOfStay("eve", true)).rejects.toMatchObject(over("guests"));
+    const ann = await kit.beginOfStay("ann");
+    expect(await kit.part(ann, 0, bytes(10 * GUEST_RECORDING_MIN_BYTES - 5))).toBe(10 * GUEST_RECORDING_MIN_BYTES - 5);
+    await kit.uploads.cancel(kit.app, ann);
+    await kit.recordings.delete(kit.app, made[0] ?? "");
+    const open = await kit.beginOfStay("eve", true);
+    // One without a byte counts too, and has room for what it counts as.
+    await expect(kit.beginOfStay("mallory", true)).rejects.toMatchObject(over("guests"));
+    expect(await kit.part(open, 0, bytes(GUEST_RECORDING_MIN_BYTES))).toBe(GUEST_RECORDING_MIN_BYTES);
+    await expect(kit.part(open, GUEST_RECORDING_MIN_BYTES, bytes(1))).rejects.toMatchObject(over("guests"));
   });
 
   test("counts what comes at this moment, and the number of uploads too", async () => {
     const kit = await newKit();
-    await limitTo(kit, 400_000);
+    await limitTo(kit, 20_000_000);
     const [eve, mallory] = [await kit.beginOfStay("eve", true), await kit.beginOfStay("mallory", true)];
     const slow = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
@@ -118,9 +141,12 @@ describe("the share of guests", () => {
       .write(kit.app, eve, { range: undefined, length: undefined, body })
       .catch(() => undefined);
     await reached.promise;
-    await expect(kit.part(mallory, 0, bytes(200_000))).rejects.toMatchObject(over("guests"));
+    const all = bytes(10_000_000 - GUEST_RECORDING_MIN_BYTES);
+    await expect(kit.part(mallory, 0, all)).rejects.toMatchObject(over("guests"));
     slow.resolve();
     await writing;
+    expect(await kit.part(mallory, 0, all)).toBe(all.length);
+    await limitTo(kit, 1e12);
     const row = await kit.store.recordings.upload(kit.app, mallory);
     for (let i = 2; i < STAY_UPLOADS_PER_APP_MAX / 2; i++)
       await kit.store.recordings.addStayUpload({ ...row, id: newObjectId(Date.now()) } as StayUploadRow, 10_000);

@@ -1,10 +1,13 @@
 /**
  * How many bytes may be stored: by an application (`maxRecordingBytesTotal`: its recordings and open uploads), and by the page of a stay,
- * which also makes at most STAY_RECORDINGS_MAX recordings. The pages of all guests of an application together have half of what it may store.
+ * which also makes at most STAY_RECORDINGS_MAX recordings. The pages of all guests of an application together have half of what it may store,
+ * in which each of their uploads and recordings counts as at least GUEST_RECORDING_MIN_BYTES: so their number has a bound too.
  *
- * The sums are read when an upload begins, and then once per GRANT_BYTES or GRANT_MS of each upload, not with each part. While a body comes in, its
- * bytes are noted in the store as often, and within this process they count before they have come. So uploads that are sent to several nodes at the
- * same time, or in parts, may exceed a budget together, by at most GRANT_BYTES each; one alone never does.
+ * The sums are read when an upload begins, and then once per GRANT_BYTES or GRANT_MS of each upload, not with each part. They are read earlier if the
+ * uploads of the application that come to this process have taken SPENT_SHARE of the room meanwhile: many small uploads must not have one room each. What
+ * this process has taken counts here before the store knows of it (held.ts), and bodies that come in count before they have come. So uploads that are
+ * sent to one process never exceed a budget together. Those that are sent to several nodes may: each further node by SPENT_SHARE of the room that was left
+ * when it read the sums, at most GRANT_MS ago, and by the bodies that are under way to it.
  *
  * A body with a length counts as a whole from its beginning if the application's server sends it. One of a stay counts at most STAY_AHEAD_MAX_BYTES ahead of
  * what has come of it, and less where there is little room, until as much has come: a guest must not reserve the application's room with a number in a
@@ -14,12 +17,17 @@ import { guestShareOf } from "../../access/tokens/guests.ts";
 import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { BytesUsed, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
+import { GUEST_RECORDING_MIN_BYTES } from "../../store/contract/uploads.ts";
+import { HeldBytes } from "./held.ts";
 import { STAY_AHEAD_MAX_BYTES, STAY_BYTES_MAX, STAY_RECORDINGS_MAX, STAY_UPLOADS_PER_APP_MAX } from "./limits.ts";
 
 const GRANT_BYTES = 16 * 1024 * 1024;
 const GRANT_MS = 60_000;
 /** Bound: beyond this many, the oldest grant is forgotten, and the sums are read again. */
 const GRANTS_MAX = 2000;
+
+/** All uploads of an application together take no more than this share of the room that was left before each of them has another look at the sums. */
+const SPENT_SHARE = 1 / 16;
 
 /** A body without a length is granted this share of the room at once, and no less than GRANT_MIN_BYTES: others may need the rest. */
 const GRANT_SHARE = 1 / 8;
@@ -33,6 +41,8 @@ interface Grant {
   /** How many bytes of one body count before they have come. */
   readonly ahead: number;
   readonly untilMs: number;
+  /** It ends when this process has taken as many bytes for all uploads of the application. */
+  readonly untilSpent: number;
 }
 
 /** How many bytes an upload may have, and what to answer beyond. */
@@ -44,6 +54,9 @@ export interface Room {
 /** How far a body of a stay is ahead of what has come: by as much as came already, or else by a share of the room that is left. */
 const aheadOfStay = (left: number, came: number): number =>
   Math.min(STAY_AHEAD_MAX_BYTES, Math.max(GRANT_MIN_BYTES, came, Math.floor(left * STAY_GRANT_SHARE)));
+
+/** As how many bytes an upload of a guest counts in what guests have. */
+const ofGuest = (bytes: number): number => Math.max(bytes, GUEST_RECORDING_MIN_BYTES);
 
 type Spender = Pick<UploadRow, "id" | "app" | "stay" | "byGuest" | "bytes">;
 
@@ -63,18 +76,25 @@ export class Budgets {
   private readonly grants = new Map<string, Grant>();
   /** Bound: one entry per request under way, which is one per open upload. */
   private readonly comingIn = new Map<string, ComingIn>();
+  /** Bytes that this process has taken since it began. Bound: one number per application, and these are made by operators. */
+  private readonly spent = new Map<AppId, number>();
+  readonly held: HeldBytes;
 
   constructor(
-    private readonly store: Pick<RecordingStore, "bytesUsed">,
+    private readonly store: Pick<RecordingStore, "bytesUsed" | "noteBytes">,
     private readonly nowMs: () => number,
     private readonly maxOfStay = STAY_BYTES_MAX,
-  ) {}
+  ) {
+    this.held = new HeldBytes(store, nowMs);
+  }
 
   /** Throws if no upload can be added. */
   async requireRoom({ app, stay, byGuest }: Pick<Spender, "app" | "stay" | "byGuest">): Promise<void> {
-    const used = await this.store.bytesUsed(app, stay);
-    const { bytes, refusal } = this.roomOf({ id: "", app, stay, byGuest, bytes: 0 }, used);
-    if (bytes <= 0) throw refusal();
+    const one = { id: "", app, stay, byGuest, bytes: 0 };
+    const needed = byGuest ? GUEST_RECORDING_MIN_BYTES : 1;
+    const used = await this.usedFor(one, needed);
+    const { bytes, refusal } = this.roomOf(one, used);
+    if (bytes < needed) throw refusal();
     if (stay === null) return;
     if (used.countOfStay >= STAY_RECORDINGS_MAX) throw tooManyOfStay();
     const isShareUsedUp = byGuest && used.uploadsOfGuests >= guestShareOf(STAY_UPLOADS_PER_APP_MAX);
@@ -89,32 +109,44 @@ export class Budgets {
     const isOfStay = row.stay !== null;
     const end = offset + count;
     const bytes = isOfStay ? end : Math.max(end, total ?? 0);
-    let grant = this.grantOf(row.id, bytes);
+    let grant = this.grantOf(row, bytes, count);
     if (!grant) {
-      const used = await this.store.bytesUsed(row.app, row.stay);
+      const used = await this.usedFor(row, bytes);
       // From here to `comes` without a pause: two bodies must not be given the same room.
       const room = this.roomOf(row, used);
       if (bytes > room.bytes) throw room.refusal();
-      grant = this.grant(row, bytes, room);
+      grant = this.grant(row, offset, bytes, room);
     }
     const first = Math.min(count, grant.ahead);
     this.comes(row, row.bytes, isOfStay ? offset + first : end);
     return first;
   }
 
-  private grantOf(id: string, bytes: number): Grant | undefined {
-    const grant = this.grants.get(id);
-    const now = this.nowMs();
-    // One of a clock that was ahead must not last longer.
-    const isGranted = grant && bytes <= grant.bytes && now < grant.untilMs && grant.untilMs - now <= GRANT_MS;
-    return isGranted ? grant : undefined;
+  /** What the store has of the application and the stay. An upload that needs more than there is room for must not fail for what is counted too high. */
+  private async usedFor(one: Spender, needed: number): Promise<BytesUsed> {
+    const used = await this.store.bytesUsed(one.app, one.stay);
+    if (this.roomOf(one, used).bytes >= needed || !(await this.held.noteIdle(one.app))) return used;
+    return this.store.bytesUsed(one.app, one.stay);
   }
 
-  private grant(row: UploadRow, bytes: number, room: Room): Grant {
+  private grantOf({ id, app }: UploadRow, bytes: number, count: number): Grant | undefined {
+    const grant = this.grants.get(id);
+    const now = this.nowMs();
+    if (!grant || bytes > grant.bytes || this.spentOf(app) + count > grant.untilSpent) return undefined;
+    // One of a clock that was ahead must not last longer.
+    return now < grant.untilMs && grant.untilMs - now <= GRANT_MS ? grant : undefined;
+  }
+
+  private spentOf(app: AppId): number {
+    return this.spent.get(app) ?? 0;
+  }
+
+  private grant(row: UploadRow, offset: number, bytes: number, room: Room): Grant {
     const grant: Grant = {
       bytes: Math.min(room.bytes, bytes + GRANT_BYTES),
       ahead: row.stay === null ? GRANT_BYTES : aheadOfStay(room.bytes - row.bytes, 0),
       untilMs: this.nowMs() + GRANT_MS,
+      untilSpent: this.spentOf(row.app) + (bytes - offset) + Math.floor((room.bytes - bytes) * SPENT_SHARE),
     };
     this.grants.delete(row.id);
     this.grants.set(row.id, grant);
@@ -128,8 +160,9 @@ export class Budgets {
    * is no room. `noted`: what the store has of it.
    */
   async next(row: UploadRow, noted: number, wanted: number): Promise<Room> {
-    const used = await this.store.bytesUsed(row.app, row.stay);
-    const room = this.roomOf({ ...row, bytes: noted }, used);
+    const own = { ...row, bytes: noted };
+    const used = await this.usedFor(own, wanted);
+    const room = this.roomOf(own, used);
     const left = room.bytes - noted;
     const step = row.stay === null ? this.stepOf(row, left, wanted) : aheadOfStay(left, noted - row.bytes);
     const bytes = Math.min(room.bytes, Math.max(wanted, noted + step));
@@ -147,22 +180,29 @@ export class Budgets {
     this.comingIn.delete(id);
   }
 
-  private comes({ id, app, stay, byGuest }: UploadRow, noted: number, bytes: number): void {
-    this.comingIn.set(id, { app, stay, byGuest, noted, bytes: Math.max(bytes, this.comingIn.get(id)?.bytes ?? 0) });
+  private comes(row: UploadRow, noted: number, bytes: number): void {
+    const { id, app, stay, byGuest } = row;
+    const inStore = this.held.notedOf({ id, bytes: noted });
+    const before = this.comingIn.get(id)?.bytes ?? Math.max(inStore, this.held.get(id)?.bytes ?? 0);
+    this.spent.set(app, this.spentOf(app) + Math.max(0, bytes - before));
+    this.comingIn.set(id, { app, stay, byGuest, noted: inStore, bytes: Math.max(bytes, before) });
   }
 
   /** For an upload or one to come; what it has itself is part of its room. */
   private roomOf({ id, app, stay, byGuest, bytes }: Spender, used: BytesUsed): Room {
-    let [ofApp, ofStay] = [used.maxOfApp - used.ofApp + bytes, this.maxOfStay - used.ofStay + bytes];
+    const own = this.held.notedOf({ id, bytes });
+    let [ofApp, ofStay] = [used.maxOfApp - used.ofApp + own, this.maxOfStay - used.ofStay + own];
     const share = guestShareOf(used.maxOfApp);
-    let ofGuests = share - used.ofGuests + bytes;
-    for (const [other, coming] of this.comingIn) {
-      if (other === id || coming.app !== app) continue;
-      const unnoted = Math.max(0, coming.bytes - coming.noted);
+    let ofGuests = share - used.ofGuests + (id === "" ? 0 : ofGuest(own));
+    const count = (other: ComingIn): void => {
+      if (other.app !== app) return;
+      const unnoted = Math.max(0, other.bytes - other.noted);
       ofApp -= unnoted;
-      if (coming.stay === stay) ofStay -= unnoted;
-      if (coming.byGuest) ofGuests -= unnoted;
-    }
+      if (other.stay === stay) ofStay -= unnoted;
+      if (other.byGuest) ofGuests -= Math.max(0, ofGuest(other.bytes) - ofGuest(other.noted));
+    };
+    for (const [other, coming] of this.comingIn) if (other !== id) count(coming);
+    for (const [other, held] of this.held.all()) if (other !== id && !this.comingIn.has(other)) count(held);
     if (stay !== null && ofStay < ofApp && (!byGuest || ofStay < ofGuests))
       return { bytes: ofStay, refusal: () => overStay(this.maxOfStay) };
     if (byGuest && ofGuests < ofApp) return { bytes: ofGuests, refusal: () => overGuests(share) };
@@ -181,7 +221,7 @@ const overApplication = (max: number): Problem =>
 const overGuests = (max: number): Problem =>
   new Problem(
     "insufficient_storage",
-    `The recordings and open uploads of people without an invitation may have ${max} bytes, half of what this application may have (maxRecordingBytesTotal): delete some, or let an operator raise the limit.`,
+    `The recordings and open uploads of people without an invitation may have ${max} bytes, half of what this application may have (maxRecordingBytesTotal), and each counts as at least ${GUEST_RECORDING_MIN_BYTES}: delete some, or let an operator raise the limit.`,
     undefined,
     { fields: { budget: "guests" } },
   );

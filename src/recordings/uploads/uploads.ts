@@ -203,7 +203,13 @@ export class Uploads {
       await lease.confirm(true);
       await locks.open(row.app, row.id);
     }
+    this.ended(row.id);
     return "finished";
+  }
+
+  /** The store knows how many bytes it has, or it has none any more. */
+  ended(id: string): void {
+    this.budgets.held.forget(id);
   }
 
   /** The upload and its bytes. Conditional on the lease: a writer that was overtaken must not discard the upload of its successor. */
@@ -214,6 +220,7 @@ export class Uploads {
       return false;
     }
     metrics.cancelled.inc();
+    this.ended(place.id);
     try {
       await storage.remove(place);
       await store.forgetUpload(place.id);

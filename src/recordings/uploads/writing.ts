@@ -22,6 +22,7 @@ import { type Lease, LeaseLost } from "../../store/contract/leases.ts";
 import type { RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Budgets, Room } from "../budgets/budgets.ts";
+import { NOTE_EVERY_MS } from "../budgets/held.ts";
 import { STAY_PACE, STAY_PART_MAX_BYTES, UPLOAD_SILENCE_MAX_MS } from "../budgets/limits.ts";
 import type { RecordingMetrics } from "../budgets/metrics.ts";
 import type { ContentRange } from "../files/range.ts";
@@ -79,15 +80,10 @@ export type DiscardUpload = (place: Place, lease: Lease) => Promise<boolean>;
 /** How often a long write marks its upload as active, so that it is not discarded as abandoned. */
 const TOUCH_EVERY_MS = 600_000;
 
-/** Where the release of a lease does not note the bytes of an upload, that is done this often. */
-const NOTE_EVERY_MS = 60_000;
+/** Where the release of a lease does not note the bytes of an upload, that is done this often, and every NOTE_EVERY_MS. */
 const NOTE_EVERY_BYTES = 16 * 1024 * 1024;
-/** Bound: the times of the last parts of this many uploads are in memory. */
-const WRITTEN_MAX = 2000;
 
 export class UploadWriting {
-  private readonly written = new LastTimes(WRITTEN_MAX);
-
   constructor(
     private readonly parts: WritingParts,
     private readonly budgets: Budgets,
@@ -183,7 +179,7 @@ export class UploadWriting {
     if (total !== null && total !== row.total)
       return (await store.touchUpload(row.id, lease.generation, total, now)) !== undefined;
     const isDue = now - row.touched >= NOTE_EVERY_MS || stored - row.bytes >= NOTE_EVERY_BYTES;
-    return lease.note || !isDue ? true : store.noteBytes(row.id, lease.generation, stored, now);
+    return lease.note || !isDue ? true : this.note(row, lease, stored);
   }
 
   /** false: the upload is not open any more. */
@@ -194,22 +190,29 @@ export class UploadWriting {
     taken: number,
     isWhole: boolean,
   ): Promise<boolean> {
-    const { store, nowMs } = this.parts;
+    const { store } = this.parts;
     // The note of `append` is written with the release.
     if (lease.note) return lease.release(true);
-    this.written.set(row.id, nowMs());
-    if (isWhole || taken >= NOTE_EVERY_BYTES) return store.noteBytes(row.id, lease.generation, offset + taken, nowMs());
+    if (isWhole || taken >= NOTE_EVERY_BYTES) return this.note(row, lease, offset + taken);
     return (await store.upload(row.app, row.id)) !== undefined;
+  }
+
+  /** false: the upload is not open, or has another writer. */
+  private async note(row: UploadRow, lease: Lease, bytes: number): Promise<boolean> {
+    const isOpen = await this.parts.store.noteBytes(row.id, lease.generation, bytes, this.parts.nowMs());
+    if (isOpen && !lease.note) this.budgets.held.noted(row, lease.generation, bytes);
+    return isOpen;
   }
 
   /** When the last part came, Unix ms: later than the row says, where not every part is noted there. */
   lastWritten({ id, touched }: UploadRow): number {
-    return Math.max(this.written.get(id) ?? 0, touched);
+    return Math.max(this.budgets.held.get(id)?.touched ?? 0, touched);
   }
 
   /** Another writer has taken over, or the upload was deleted, perhaps with its application: then its bytes are removed. */
   private async refuseGone(place: Place, lease: Lease): Promise<never> {
     const { store, storage, locks } = this.parts;
+    this.budgets.held.forget(place.id);
     await lease.confirm(true);
     if (!(await store.upload(place.app, place.id))) {
       if (!(await store.recording(place.app, place.id))) await discardBytes(storage, place);
@@ -225,12 +228,17 @@ export class UploadWriting {
     { body, check }: Sent,
     lease: Lease,
   ): Promise<number> {
-    const { store, storage, metrics, nowMs, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
+    const { storage, metrics, nowMs, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
     const place = placeOf(row);
     const limit = this.limitOf(row, offset, expected, lease);
     const received = new UploadBody(body ?? new Blob([]).stream(), limit, silenceMaxMs, this.watchOf(row));
+    const chunks = this.markingActive(place.id, lease, received.chunks(), check);
     try {
-      await storage.append(place, offset, this.markingActive(place.id, lease, received.chunks(), check), lease);
+      await storage.append(place, offset, chunks, lease).finally(() => {
+        metrics.bytes.inc(received.count);
+        lease.note?.({ bytes: offset + received.count, touched: nowMs() });
+        return lease.note ? undefined : this.budgets.held.took(row, lease.generation, offset + received.count);
+      });
     } catch (error) {
       // This upload cannot be completed any more: its bytes are removed now, not when it is abandoned. Of a page's recording nothing that has
       // come is lost.
@@ -238,18 +246,15 @@ export class UploadWriting {
       if (isUseless) await this.discard(place, lease);
       // They count in the budgets, although the request has failed.
       else if (!lease.note && received.count > 0)
-        await store.noteBytes(row.id, lease.generation, offset + received.count, nowMs()).catch(() => false);
+        await this.note(row, lease, offset + received.count).catch(() => false);
       throw error;
-    } finally {
-      metrics.bytes.inc(received.count);
-      lease.note?.({ bytes: offset + received.count, touched: nowMs() });
     }
     return received.count;
   }
 
   /** How much of a body is taken. Each share that the budgets grant is noted, so that other nodes count them, and the budgets are asked again. */
   private limitOf(row: UploadRow, offset: number, { count, granted }: Expected, lease: Lease): BodyLimit {
-    const { store, maxBytes, nowMs } = this.parts;
+    const { maxBytes } = this.parts;
     const isPart = row.stay !== null && maxBytes - offset > STAY_PART_MAX_BYTES;
     const most = count ?? (isPart ? STAY_PART_MAX_BYTES : Math.max(0, maxBytes - offset));
     let noted = row.bytes;
@@ -258,7 +263,7 @@ export class UploadWriting {
       if (came >= most) return most;
       if (came > 0) {
         noted = offset + came;
-        if (!(await store.noteBytes(row.id, lease.generation, noted, nowMs()))) throw notOpen();
+        if (!(await this.note(row, lease, noted))) throw notOpen();
       }
       room = await this.budgets.next(row, noted, offset + Math.min(wanted, most));
       return Math.min(most, room.bytes - offset);
@@ -304,25 +309,6 @@ export class UploadWriting {
 
   private tooLarge(): Problem {
     return new Problem("recording_too_large", `A recording has at most ${this.parts.maxBytes} bytes.`);
-  }
-}
-
-/** Times by id; beyond `max` of them, the oldest is forgotten. */
-class LastTimes {
-  /** Bound: WRITTEN_MAX, the oldest is forgotten. */
-  private readonly times = new Map<string, number>();
-
-  constructor(private readonly max: number) {}
-
-  get(id: string): number | undefined {
-    return this.times.get(id);
-  }
-
-  set(id: string, ms: number): void {
-    this.times.delete(id);
-    this.times.set(id, ms);
-    const [oldest] = this.times.keys();
-    if (this.times.size > this.max && oldest !== undefined) this.times.delete(oldest);
   }
 }
 

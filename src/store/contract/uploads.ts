@@ -70,12 +70,18 @@ export interface Stored {
   readonly uploading: number;
 }
 
+/**
+ * An upload or recording of a guest counts as no fewer bytes than these in what guests have: it costs a row, a file and an id that is never removed,
+ * however small it is. In its size, and in what the application has, it counts as it is.
+ */
+export const GUEST_RECORDING_MIN_BYTES = 64 * 1024;
+
 /** What the budgets of an upload are compared with. */
 export interface BytesUsed {
   readonly maxOfApp: number;
   /** The bytes of the recordings and open uploads of the application. */
   readonly ofApp: number;
-  /** Those of `ofApp` that the pages of guests have sent. */
+  /** Those of `ofApp` that the pages of guests have sent, each as at least GUEST_RECORDING_MIN_BYTES. */
   readonly ofGuests: number;
   /** How many uploads of stays the application has that are open, or wait to be listed. */
   readonly uploadsOfStays: number;

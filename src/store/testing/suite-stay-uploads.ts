@@ -4,6 +4,7 @@ import type { AppId } from "../../base/ids.ts";
 import { anAppId } from "../../base/testing/ids.ts";
 import type { RecordingStore, StayUploadRow } from "../contract/recordings.ts";
 import type { Store } from "../contract/store.ts";
+import { GUEST_RECORDING_MIN_BYTES } from "../contract/uploads.ts";
 import { entering } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { ids } from "./recordings.ts";
@@ -170,19 +171,30 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
         await begun("s8", { byGuest: true }),
         await begun("s9"),
       ];
-      for (const { id } of [one, two, other]) await store.noteBytes(id, 0, 100, 3000);
+      const [least, more] = [GUEST_RECORDING_MIN_BYTES, GUEST_RECORDING_MIN_BYTES + 100];
+      // However few bytes there are, an upload counts for something.
+      expect(await guests()).toEqual([2 * least, 2]);
+      for (const { id } of [one, two, other]) await store.noteBytes(id, 0, more, 3000);
       expect([(await store.upload(A, one.id))?.byGuest, (await store.upload(A, other.id))?.byGuest]).toEqual([
         true,
         false,
       ]);
-      expect(await guests()).toEqual([200, 2]);
+      expect(await guests()).toEqual([2 * more, 2]);
+      const before = await store.stored(A);
       await store.complete(one.id, 0, { ...COMPLETION, sizeInBytes: 30, mended: true });
       await store.complete(other.id, 0, { ...COMPLETION, sizeInBytes: 70, mended: true });
-      expect(await guests()).toEqual([130, 1]);
+      expect(await guests()).toEqual([least + more, 1]);
+      // What is shown is what is stored.
+      expect((await store.stored(A)).bytes).toBe(before.bytes + 100);
       await store.recount();
-      expect(await guests()).toEqual([130, 1]);
+      expect(await guests()).toEqual([least + more, 1]);
+      expect((await store.stored(A)).bytes).toBe(before.bytes + 100);
+      await store.complete(two.id, 0, { ...COMPLETION, sizeInBytes: more, mended: true });
+      expect(await guests()).toEqual([least + more, 0]);
       await store.deleteRecordings(A, [one.id, other.id]);
-      expect(await guests()).toEqual([100, 1]);
+      expect(await guests()).toEqual([more, 0]);
+      await store.deleteRecordings(A, [two.id]);
+      expect(await guests()).toEqual([0, 0]);
     });
 
     test("bytes are noted, and count for the application and the stay", async () => {

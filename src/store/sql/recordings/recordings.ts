@@ -10,6 +10,7 @@ import type {
   RecordingStore,
   Stored,
 } from "../../contract/recordings.ts";
+import { GUEST_RECORDING_MIN_BYTES as LEAST } from "../../contract/uploads.ts";
 import type { Database } from "../../engines/database.ts";
 import { appId, type DbRow, searchable, toRecording, toUpload } from "../../engines/rows.ts";
 import { RecordingLists } from "./listing.ts";
@@ -33,7 +34,7 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
           RETURNING *`;
         const [upload] = uploads.map(toUpload);
         if (!upload) return undefined;
-        const guestBytes = upload.byGuest ? made.sizeInBytes : 0;
+        const guestBytes = upload.byGuest ? Math.max(made.sizeInBytes, LEAST) : 0;
         const counters: DbRow[] = await tx`
           UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1, bytes = bytes + ${made.sizeInBytes},
             guest_bytes = guest_bytes + ${guestBytes}
@@ -113,7 +114,9 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
       await tx`
         UPDATE recording_counters
         SET bytes = COALESCE((SELECT SUM(r.size_in_bytes) FROM recordings r WHERE r.app = recording_counters.app), 0),
-          guest_bytes = COALESCE((SELECT SUM(r.size_in_bytes * r.by_guest) FROM recordings r WHERE r.app = recording_counters.app), 0)`;
+          guest_bytes = COALESCE((
+            SELECT SUM(r.by_guest * CASE WHEN r.size_in_bytes < ${LEAST} THEN ${LEAST} ELSE r.size_in_bytes END)
+            FROM recordings r WHERE r.app = recording_counters.app), 0)`;
     });
   }
 
@@ -123,7 +126,10 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
       const rows: DbRow[] = await tx`
         DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq, size_in_bytes, file, by_guest`;
       const bytes = rows.reduce((sum, row) => sum + Number(row.size_in_bytes), 0);
-      const guestBytes = rows.reduce((sum, row) => sum + Number(row.size_in_bytes) * Number(row.by_guest), 0);
+      const guestBytes = rows.reduce(
+        (sum, row) => sum + Math.max(Number(row.size_in_bytes), LEAST) * Number(row.by_guest),
+        0,
+      );
       for (const { id, seq, file } of rows) {
         await tx`
           INSERT INTO deleted_recordings (id, app, seq, removed) VALUES (${String(id)}, ${app}, ${Number(seq)}, ${null})`;

@@ -1,13 +1,14 @@
 /** Uploads on SQL. */
 import type { SQL } from "bun";
 import type { AppId } from "../../../base/ids.ts";
-import type {
-  BytesUsed,
-  FilePlace,
-  StayUploadRow,
-  UploadRow,
-  UploadStore,
-  WaitingUpload,
+import {
+  type BytesUsed,
+  type FilePlace,
+  GUEST_RECORDING_MIN_BYTES as LEAST,
+  type StayUploadRow,
+  type UploadRow,
+  type UploadStore,
+  type WaitingUpload,
 } from "../../contract/uploads.ts";
 import type { Database } from "../../engines/database.ts";
 import { appId, type DbRow, searchable, toUpload } from "../../engines/rows.ts";
@@ -217,7 +218,8 @@ export class SqlUploads implements UploadStore {
               WHERE r.app = a.id AND r.participant_session = ${stay ?? ""} AND r.mended IS NOT NULL) AS count_of_stay
         FROM apps a CROSS JOIN (
           SELECT COALESCE(SUM(u.bytes), 0) AS bytes, COUNT(u.stay) AS uploads_of_stays,
-            COALESCE(SUM(u.bytes * u.by_guest), 0) AS guest_bytes, COALESCE(SUM(u.by_guest), 0) AS uploads_of_guests
+            COALESCE(SUM(u.by_guest * CASE WHEN u.bytes < ${LEAST} THEN ${LEAST} ELSE u.bytes END), 0) AS guest_bytes,
+            COALESCE(SUM(u.by_guest), 0) AS uploads_of_guests
           FROM uploads u WHERE u.app = ${app} AND u.ended IS NULL) AS o
         WHERE a.id = ${app}`;
       const used = rows[0];
