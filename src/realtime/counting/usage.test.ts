@@ -133,9 +133,9 @@ describe("a write that fails", () => {
     const { store } = it.disk;
     const write = store.addUsage.bind(store);
     let rows = 0;
-    store.addUsage = (given) => {
+    store.addUsage = (given, as) => {
       rows = given.length;
-      return write(given);
+      return write(given, as);
     };
     it.disk.failing = true;
     for (let i = 0; i < 50; i++) {
@@ -146,6 +146,32 @@ describe("a write that fails", () => {
     it.disk.failing = false;
     await it.advance(10_000);
     expect([rows, it.onDisk(), it.disk.rows.get(`other ${JANUARY}`)?.messages]).toEqual([2, [50, 0], 50]);
+  });
+
+  test("although it was stored, because its answer was lost, is not counted twice", async () => {
+    const it = await new Fixture().started();
+    it.disk.losingAnswers = true;
+    for (let i = 0; i < 3; i++) {
+      it.messages(10);
+      it.usage.message(APP, true);
+      await it.advance(5000);
+    }
+    expect(it.usage.messagesUsed(APP)).toBe(33);
+    it.disk.losingAnswers = false;
+    it.messages(1);
+    await it.advance(10_000);
+    expect([it.onDisk(), it.usage.messagesUsed(APP), it.usage.usedByGuests(APP)]).toEqual([[34, 0], 34, 3]);
+  });
+
+  test("although it was stored keeps its own number: what was counted since is another write", async () => {
+    const it = await new Fixture({ disk: new MemoryUsage(true) }).started();
+    it.disk.losingAnswers = true;
+    it.messages(10);
+    await it.usage.stop();
+    it.messages(5);
+    it.disk.losingAnswers = false;
+    await it.usage.flush();
+    expect([it.onDisk(), it.usage.messagesUsed(APP)]).toEqual([[15, 0], 15]);
   });
 
   test("keeps the peak as well, even if no more messages are sent", async () => {
