@@ -314,6 +314,28 @@ describe("a month", () => {
     ]);
   });
 
+  test("goes on with its usage after the clock was ahead while the store failed", async () => {
+    const it = await new Fixture().started();
+    it.disk.failing = true;
+    it.messages(10);
+    it.usage.message(APP, true);
+    await it.advance(5000);
+    // One batch is unanswered by now, and this waits behind it.
+    it.messages(4);
+    await it.advance(5000);
+    it.clock.jump(365 * 86_400_000);
+    await it.advance(5000);
+    it.clock.jump(-365 * 86_400_000);
+    await it.advance(5000);
+    expect([it.usage.messagesUsed(APP), it.usage.usedByGuests(APP)]).toEqual([15, 1]);
+    it.disk.failing = false;
+    await it.advance(10_000);
+    it.messages(5);
+    expect([it.usage.messagesUsed(APP), it.usage.usedByGuests(APP)]).toEqual([20, 1]);
+    await it.advance(5000);
+    expect([it.usage.messagesUsed(APP), it.onDisk(JANUARY)]).toEqual([20, [20, 0]]);
+  });
+
   test("ends when usage is read, also before the next write is due", async () => {
     const it = await new Fixture({ startMs: FEBRUARY * 1000 - 1000 }).started();
     it.messages(5);

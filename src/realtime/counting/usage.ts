@@ -255,7 +255,7 @@ export class Usage {
   /** Another month begins: usage of the old one is written under it, then the counts begin at zero, or go on with what is stored. */
   private startPeriod(): void {
     const before = this.period;
-    void this.flush();
+    this.taken = summed([...this.taken, ...this.take()]);
     this.period = periodOf(this.clock.wallMs());
     this.isResumed = this.period.startSeconds < before.startSeconds;
     for (const count of this.counts.values()) {
@@ -266,5 +266,13 @@ export class Usage {
       count.peak = count.connections;
       count.peakChanged = count.connections > 0;
     }
+    // After the clock was wrong, rows of this month may wait from before: writing them moves their messages from `unstored` to `stored`.
+    for (const { app, period, messages, guestMessages } of [...(this.batch?.rows ?? []), ...this.taken]) {
+      if (period !== this.period.startSeconds) continue;
+      const count = this.of(app);
+      count.unstored += messages;
+      count.guests.unstored += guestMessages;
+    }
+    void this.flush();
   }
 }
