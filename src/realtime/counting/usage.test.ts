@@ -336,6 +336,40 @@ describe("a month", () => {
     expect([it.usage.messagesUsed(APP), it.onDisk(JANUARY)]).toEqual([20, [20, 0]]);
   });
 
+  test("begins with its usage if the clock was ahead in it for a while", async () => {
+    const it = await new Fixture().started();
+    it.clock.jump(31 * 86_400_000);
+    await it.advance(5000);
+    it.messages(5);
+    it.usage.message(APP, true);
+    await it.advance(5000);
+    it.clock.jump(-31 * 86_400_000);
+    await it.advance(5000);
+    expect([it.usage.current().startSeconds, it.usage.messagesUsed(APP)]).toEqual([JANUARY, 0]);
+    it.clock.jump(31 * 86_400_000);
+    expect(it.usage.current().startSeconds).toBe(FEBRUARY);
+    // Read at once, and not with the next write.
+    await turn();
+    expect([it.usage.messagesUsed(APP), it.usage.usedByGuests(APP)]).toEqual([6, 1]);
+  });
+
+  test("that begins while the last one is read is read as well", async () => {
+    const disk = new MemoryUsage();
+    const february = { app: APP, period: FEBRUARY, messages: 7, guestMessages: 0, peakConnections: 0 };
+    disk.rows.set(`app ${FEBRUARY}`, february);
+    const it = await new Fixture({ startMs: JANUARY * 1000 - 1000, disk }).started();
+    const slow = Promise.withResolvers<void>();
+    const read = disk.store.usage;
+    Object.assign(disk.store, { usage: (period: number) => slow.promise.then(() => read(period)) });
+    await it.advance(6000);
+    expect(it.usage.current().startSeconds).toBe(JANUARY);
+    it.clock.jump(31 * 86_400_000);
+    expect(it.usage.current().startSeconds).toBe(FEBRUARY);
+    slow.resolve();
+    await turn();
+    expect(it.usage.messagesUsed(APP)).toBe(7);
+  });
+
   test("ends when usage is read, also before the next write is due", async () => {
     const it = await new Fixture({ startMs: FEBRUARY * 1000 - 1000 }).started();
     it.messages(5);

@@ -93,8 +93,8 @@ export class Usage {
   /** Batches are numbered for the store under this id. */
   private readonly writer = randomUUID();
   private lastSeq = 0;
-  /** The period may have begun before: the store has usage of it. */
-  private isResumed = false;
+  /** What the store has of this period was read since it began. */
+  private isRead = false;
 
   constructor(
     private readonly store: Store,
@@ -121,6 +121,7 @@ export class Usage {
       count.guests.stored = row.guestMessages;
       count.peak = Math.max(count.peak, row.peakConnections);
     }
+    this.isRead = true;
   }
 
   /** The same object as long as the process runs. */
@@ -175,7 +176,7 @@ export class Usage {
   /** Resolves when everything counted so far is in the store, or the attempt has failed. */
   flush(): Promise<void> {
     this.taken = summed([...this.taken, ...this.take()]);
-    if (!this.batch && this.taken.length === 0 && !this.store.isShared && !this.isResumed) return this.flushing;
+    if (!this.batch && this.taken.length === 0 && !this.store.isShared && this.isRead) return this.flushing;
     // Calls share a flush that has not begun yet, so that a slow store causes no queue.
     this.next ??= this.flushing.then(() => {
       this.next = undefined;
@@ -229,10 +230,9 @@ export class Usage {
       this.log.error({ err: error }, "usage could not be written; it is kept for the next attempt");
       return;
     }
-    if (!this.store.isShared && !this.isResumed) return;
+    if (!this.store.isShared && this.isRead) return;
     try {
       await this.read();
-      this.isResumed = false;
     } catch (err) {
       this.log.error({ err }, "usage of other nodes, or of before the clock was set, could not be read");
     }
@@ -254,10 +254,10 @@ export class Usage {
 
   /** Another month begins: usage of the old one is written under it, then the counts begin at zero, or go on with what is stored. */
   private startPeriod(): void {
-    const before = this.period;
     this.taken = summed([...this.taken, ...this.take()]);
     this.period = periodOf(this.clock.wallMs());
-    this.isResumed = this.period.startSeconds < before.startSeconds;
+    // Also of a month that should be new: a clock that was ahead may have counted messages in it.
+    this.isRead = false;
     for (const count of this.counts.values()) {
       count.stored = 0;
       count.unstored = 0;
