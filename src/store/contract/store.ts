@@ -94,7 +94,7 @@ export interface UsageRow {
 
 /** What a repeated write of usage is recognised by. */
 export interface UsageWrite {
-  /** A random id of whoever counts, new with each process. */
+  /** A random id of the process that counts. */
   readonly writer: string;
   /** Each write of a writer has a larger number than the one before; the first has 1. */
   readonly seq: number;

@@ -179,7 +179,7 @@ export function storeSuite(newPlace: NewPlace): void {
       await reopened.close();
     });
 
-    test("those who have written no usage for a week are forgotten when another begins", async () => {
+    test("writers that have written no usage for a week are forgotten when another one begins", async () => {
       const { store } = await filled();
       const row = { app: A, period: 7, messages: 1, guestMessages: 0, peakConnections: 0 };
       const day = 86_400_000;
