@@ -94,7 +94,7 @@ describe("calls", () => {
     await expect(history.append(batchOf({}))).rejects.toBeInstanceOf(HistoryUnavailable);
     await expect(history.append(batchOf({}))).rejects.toThrow("the history is closed");
     // A method that throws at once.
-    await expect(store.addUsage(undefined as never)).rejects.toBeInstanceOf(Error);
+    await expect(store.addUsage(undefined as never, undefined as never)).rejects.toBeInstanceOf(Error);
     for (const error of [
       new StoreError("a"),
       new StoreUnreachable("b"),

@@ -1,4 +1,5 @@
 /** The messages and peak connections of each application in this period: counted here, stored by the store. */
+import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { AppId } from "../../base/ids.ts";
 import type { Store, UsageRow } from "../../store/contract/store.ts";
@@ -69,6 +70,12 @@ const summed = (rows: readonly UsageRow[]): UsageRow[] =>
     peakConnections: Math.max(...same.map((row) => row.peakConnections)),
   }));
 
+/** What is written at once. */
+interface Batch {
+  readonly seq: number;
+  readonly rows: readonly UsageRow[];
+}
+
 export class Usage {
   /** The usage of this month. Bound: one per application. */
   private readonly counts = new Map<AppId, Count>();
@@ -76,12 +83,18 @@ export class Usage {
   private stopped = false;
   private flushing: Promise<void> = Promise.resolve();
   private next: Promise<void> | undefined;
-  /** Rows for the next write. Bound: one row per application and period. */
+  /** Rows for the next batch. Bound: one row per application and period. */
   private taken: UsageRow[] = [];
-  /** Rows that the store did not accept, retried with the next flush. Bound: one row per application and period. */
-  private unwritten: UsageRow[] = [];
-  /** The period may have begun before: the store has usage of it. */
-  private isResumed = false;
+  /**
+   * The batch that is being written, or whose write has failed. The store may have it in spite of that, so it is repeated unchanged: then
+   * the store recognises it by its number. Bound: as `taken`.
+   */
+  private batch: Batch | undefined;
+  /** Batches are numbered for the store under this id. */
+  private readonly writer = randomUUID();
+  private lastSeq = 0;
+  /** What the store has of this period was read since it began. */
+  private isRead = false;
 
   constructor(
     private readonly store: Store,
@@ -108,6 +121,7 @@ export class Usage {
       count.guests.stored = row.guestMessages;
       count.peak = Math.max(count.peak, row.peakConnections);
     }
+    this.isRead = true;
   }
 
   /** The same object as long as the process runs. */
@@ -162,13 +176,11 @@ export class Usage {
   /** Resolves when everything counted so far is in the store, or the attempt has failed. */
   flush(): Promise<void> {
     this.taken = summed([...this.taken, ...this.take()]);
-    if (this.taken.length === 0 && !this.store.isShared && !this.isResumed) return this.flushing;
+    if (!this.batch && this.taken.length === 0 && !this.store.isShared && this.isRead) return this.flushing;
     // Calls share a flush that has not begun yet, so that a slow store causes no queue.
     this.next ??= this.flushing.then(() => {
-      const rows = this.taken;
-      this.taken = [];
       this.next = undefined;
-      this.flushing = this.write(rows);
+      this.flushing = this.write();
       return this.flushing;
     });
     return this.next;
@@ -193,8 +205,7 @@ export class Usage {
   }
 
   private take(): UsageRow[] {
-    const rows = this.unwritten;
-    this.unwritten = [];
+    const rows: UsageRow[] = [];
     for (const [app, count] of this.counts) {
       if (count.unflushed === 0 && !count.peakChanged) continue;
       const { unflushed: messages, guests, peak: peakConnections } = count;
@@ -207,15 +218,31 @@ export class Usage {
     return rows;
   }
 
-  private async write(rows: readonly UsageRow[]): Promise<void> {
+  private async write(): Promise<void> {
     try {
-      if (rows.length > 0) await this.store.addUsage(rows);
+      if (this.batch) await this.writeBatch(this.batch);
+      if (this.taken.length > 0) {
+        const batch = { seq: ++this.lastSeq, rows: this.taken };
+        this.taken = [];
+        await this.writeBatch(batch);
+      }
     } catch (error) {
       this.log.error({ err: error }, "usage could not be written; it is kept for the next attempt");
-      this.unwritten = summed([...this.unwritten, ...rows]);
       return;
     }
-    for (const { app, period, messages, guestMessages } of rows) {
+    if (!this.store.isShared && this.isRead) return;
+    try {
+      await this.read();
+    } catch (err) {
+      this.log.error({ err }, "usage of other nodes, or of before the clock was set, could not be read");
+    }
+  }
+
+  private async writeBatch(batch: Batch): Promise<void> {
+    this.batch = batch;
+    await this.store.addUsage(batch.rows, { writer: this.writer, seq: batch.seq, atMs: this.clock.wallMs() });
+    this.batch = undefined;
+    for (const { app, period, messages, guestMessages } of batch.rows) {
       if (period !== this.period.startSeconds) continue;
       const count = this.of(app);
       count.stored += messages;
@@ -223,21 +250,14 @@ export class Usage {
       count.guests.stored += guestMessages;
       count.guests.unstored -= guestMessages;
     }
-    if (!this.store.isShared && !this.isResumed) return;
-    try {
-      await this.read();
-      this.isResumed = false;
-    } catch (err) {
-      this.log.error({ err }, "usage of other nodes, or of before the clock was set, could not be read");
-    }
   }
 
   /** Another month begins: usage of the old one is written under it, then the counts begin at zero, or go on with what is stored. */
   private startPeriod(): void {
-    const before = this.period;
-    void this.flush();
+    this.taken = summed([...this.taken, ...this.take()]);
     this.period = periodOf(this.clock.wallMs());
-    this.isResumed = this.period.startSeconds < before.startSeconds;
+    // Also of a month that should be new: a clock that was ahead may have counted messages in it.
+    this.isRead = false;
     for (const count of this.counts.values()) {
       count.stored = 0;
       count.unstored = 0;
@@ -246,5 +266,13 @@ export class Usage {
       count.peak = count.connections;
       count.peakChanged = count.connections > 0;
     }
+    // After the clock was wrong, rows of this month may wait from before: writing them moves their messages from `unstored` to `stored`.
+    for (const { app, period, messages, guestMessages } of [...(this.batch?.rows ?? []), ...this.taken]) {
+      if (period !== this.period.startSeconds) continue;
+      const count = this.of(app);
+      count.unstored += messages;
+      count.guests.unstored += guestMessages;
+    }
+    void this.flush();
   }
 }

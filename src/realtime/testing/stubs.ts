@@ -1,6 +1,6 @@
 /** For tests: stand-ins for what realtime only writes to. */
 import type { HistoryStore } from "../../history/contract/history.ts";
-import type { Store, UsageRow } from "../../store/contract/store.ts";
+import type { Store, UsageRow, UsageWrite } from "../../store/contract/store.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Log } from "../../telemetry/log.ts";
 
@@ -21,6 +21,10 @@ export class MemoryUsage {
   readonly rows = new Map<string, UsageRow>();
   writes = 0;
   failing = false;
+  /** Writes are stored, and fail nevertheless: their answers are lost. */
+  losingAnswers = false;
+  /** The last write of each writer. */
+  private readonly seqs = new Map<string, number>();
 
   /** `isShared`: other nodes write to it too. */
   constructor(isShared = false) {
@@ -29,10 +33,12 @@ export class MemoryUsage {
 
   readonly store = {
     usage: async (period: number) => [...this.rows.values()].filter((row) => row.period === period),
-    addUsage: async (rows: readonly UsageRow[]) => {
+    addUsage: async (rows: readonly UsageRow[], { writer, seq }: UsageWrite) => {
       this.writes++;
       if (this.failing) throw new Error("the disk is full");
-      for (const row of rows) this.add(row);
+      if (seq > (this.seqs.get(writer) ?? 0)) for (const row of rows) this.add(row);
+      this.seqs.set(writer, Math.max(seq, this.seqs.get(writer) ?? 0));
+      if (this.losingAnswers) throw new Error("the connection was lost");
     },
   } as unknown as Store;
 

@@ -5,6 +5,7 @@
  *   survive a power loss. If its work throws, nothing of it MUST remain.
  * - `snapshot` MUST be consistent: all rows as they were at one revision.
  * - `addUsage` and `putBlock` MUST be all or nothing. They do not raise that revision; blocks have a revision of their own.
+ * - `addUsage` MUST NOT add a write again that the store has already, nor one that a later write of the same writer has followed.
  * - If the database cannot be reached, calls MUST throw StoreUnreachable. Whether their statements took effect is then unknown.
  * - Rows contain sealed secrets only; a store never has a secret in plain text.
  */
@@ -89,6 +90,16 @@ export interface UsageRow {
   /** Those of `messages` that guests of rooms have sent. */
   readonly guestMessages: number;
   readonly peakConnections: number;
+}
+
+/** What a repeated write of usage is recognised by. */
+export interface UsageWrite {
+  /** A random id of the process that counts. */
+  readonly writer: string;
+  /** Each write of a writer has a larger number than the one before; the first has 1. */
+  readonly seq: number;
+  /** Unix ms. */
+  readonly atMs: number;
 }
 
 export interface BlockRow {
@@ -179,8 +190,8 @@ export interface Store extends Reads {
   usage(period: number): Promise<UsageRow[]>;
   /** Usage of one application, newest period first, from the period `from` on. */
   usageOf(app: AppId, from: number): Promise<UsageRow[]>;
-  /** Adds messages to a period and raises its peak; writes all rows or none. */
-  addUsage(rows: readonly UsageRow[]): Promise<void>;
+  /** Adds messages to a period and raises its peak; writes all rows or none. A write whose outcome is unknown can be repeated with its number. */
+  addUsage(rows: readonly UsageRow[], write: UsageWrite): Promise<void>;
   /** Notes when an operator was last there, without raising a revision. */
   touchOperator(id: string, atMs: number): Promise<void>;
   /** Blocks that have not ended at that time. */

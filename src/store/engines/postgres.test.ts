@@ -142,9 +142,22 @@ describe("several processes", () => {
     const apps = Array.from({ length: 20 }, (_, i) => anAppId(`app${i}`));
     const rows = apps.map((name) => ({ app: name, period: 1, messages: 1, guestMessages: 0, peakConnections: 1 }));
     await Promise.all(
-      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? one.addUsage(rows) : other.addUsage(rows.toReversed()))),
+      Array.from({ length: 20 }, (_, i) =>
+        i % 2 === 0
+          ? one.addUsage(rows, { writer: `w${i}`, seq: 1, atMs: 1 })
+          : other.addUsage(rows.toReversed(), { writer: `w${i}`, seq: 1, atMs: 1 }),
+      ),
     );
     expect((await one.usage(1)).map(({ messages }) => messages)).toEqual(apps.map(() => 20));
+    await close();
+  });
+
+  test("a write of usage that is repeated while its first attempt is under way counts once", async () => {
+    const { one, other, close } = await two();
+    const row = { app: A, period: 1, messages: 3, guestMessages: 1, peakConnections: 1 };
+    for (let seq = 1; seq <= 20; seq++)
+      await Promise.all([one, other, one].map((store) => store.addUsage([row], { writer: "w", seq, atMs: 1 })));
+    expect(await one.usage(1)).toEqual([{ ...row, messages: 60, guestMessages: 20 }]);
     await close();
   });
 
@@ -242,7 +255,12 @@ describe("unreachable", () => {
       () => store.apps(),
       () => store.rooms.rooms(A, 5, undefined, 0),
       () => store.recordings.addUpload(uploadRow("u"), 5),
-      () => store.addUsage([{ app: A, period: 1, messages: 1, guestMessages: 0, peakConnections: 1 }]),
+      () =>
+        store.addUsage([{ app: A, period: 1, messages: 1, guestMessages: 0, peakConnections: 1 }], {
+          writer: "w",
+          seq: 1,
+          atMs: 1,
+        }),
     ])
       await expect(call()).rejects.toBeInstanceOf(StoreUnreachable);
     writing = false;

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { AppId } from "../../base/ids.ts";
 import type { EarlierLease, Leases } from "../contract/leases.ts";
-import type { BlockRow, Change, Revisions, Snapshot, Store, UsageRow } from "../contract/store.ts";
+import type { BlockRow, Change, Revisions, Snapshot, Store, UsageRow, UsageWrite } from "../contract/store.ts";
 import type { Database } from "../engines/database.ts";
 import { longReads } from "../engines/long-reads.ts";
 import { type DbRow, toApp, toBlock, toKey, toOperator, toSecret, toSession, toUsage } from "../engines/rows.ts";
@@ -22,6 +22,8 @@ const KEYS = 1;
 const BLOCKS = 2;
 /** A test write has about 64 KiB: a smaller one may still fit on a disk that is too full for other changes. */
 const TEST_WRITE_REPEATS = 1820;
+/** A process that has written no usage for longer is taken for ended. Longer than an outage of the store, after which a write is repeated. */
+const USAGE_WRITER_MAX_MS = 7 * 86_400_000;
 
 export class SqlStore extends SqlReads implements Store {
   /** Changes of this process are queued here; changes of other processes wait for the row of the revision. */
@@ -115,10 +117,18 @@ export class SqlStore extends SqlReads implements Store {
     return rows.map(toUsage);
   }
 
-  addUsage(rows: readonly UsageRow[]): Promise<void> {
+  addUsage(rows: readonly UsageRow[], { writer, seq, atMs }: UsageWrite): Promise<void> {
     // In a fixed order: two nodes that write the same rows in different orders would deadlock.
     const inOrder = rows.toSorted((a, b) => (a.app < b.app ? -1 : a.app > b.app ? 1 : a.period - b.period));
     return this.database.transaction(async (tx) => {
+      // Also waits for an earlier attempt at the same write that is still under way.
+      const raised: DbRow[] = await tx`
+        INSERT INTO usage_writers (writer, seq, written) VALUES (${writer}, ${seq}, ${atMs})
+        ON CONFLICT (writer) DO UPDATE SET seq = excluded.seq, written = excluded.written
+          WHERE usage_writers.seq < excluded.seq RETURNING seq`;
+      if (raised.length === 0) return;
+      // With each new writer old ones go, so that restarts do not fill the table.
+      if (seq === 1) await tx`DELETE FROM usage_writers WHERE written < ${atMs - USAGE_WRITER_MAX_MS}`;
       for (const { app, period, messages, guestMessages, peakConnections } of inOrder) {
         await tx`
           INSERT INTO usage (app, period, messages, guest_messages, peak_connections)

@@ -144,8 +144,10 @@ export function storeSuite(newPlace: NewPlace): void {
     test("usage is summed by application and period, and the highest peak is kept", async () => {
       const { store } = await filled();
       const row = { app: A, period: 1_800_000_000, messages: 3, guestMessages: 2, peakConnections: 5 };
-      await store.addUsage([row, { ...row, app: B }, { ...row, period: 7 }]);
-      await store.addUsage([{ ...row, messages: 9_007_199_254_740_000, guestMessages: 4, peakConnections: 4 }]);
+      const write = { writer: "w", seq: 1, atMs: 1 };
+      await store.addUsage([row, { ...row, app: B }, { ...row, period: 7 }], write);
+      const large = { ...row, messages: 9_007_199_254_740_000, guestMessages: 4, peakConnections: 4 };
+      await store.addUsage([large], { ...write, seq: 2 });
       const rows = await store.usage(row.period);
       expect(rows.toSorted((one, other) => (one.app < other.app ? -1 : 1))).toEqual([
         { ...row, messages: 9_007_199_254_740_003, guestMessages: 6 },
@@ -156,6 +158,52 @@ export function storeSuite(newPlace: NewPlace): void {
       expect(await periodsFrom(0)).toEqual([row.period, 7]);
       expect(await periodsFrom(8)).toEqual([row.period]);
       expect(await store.usageOf(anAppId("nothing"), 0)).toEqual([]);
+      await store.close();
+    });
+
+    test("usage that is written again is not added again, also after the store was reopened", async () => {
+      const { store, place } = await filled();
+      const row = { app: A, period: 7, messages: 3, guestMessages: 2, peakConnections: 5 };
+      const write = { writer: "w", seq: 1, atMs: 1_800_000_000_123 };
+      for (let i = 0; i < 2; i++) await store.addUsage([row], write);
+      expect(await store.usage(7)).toEqual([row]);
+      await store.close();
+      const reopened = await place();
+      await reopened.addUsage([row], write);
+      expect(await reopened.usage(7)).toEqual([row]);
+      // An attempt that comes late, behind the next write.
+      for (const seq of [2, 1, 2]) await reopened.addUsage([row], { ...write, seq });
+      expect((await reopened.usage(7))[0]?.messages).toBe(6);
+      await reopened.addUsage([row], { ...write, writer: "other" });
+      expect((await reopened.usage(7))[0]?.messages).toBe(9);
+      await reopened.close();
+    });
+
+    test("writers that have written no usage for a week are forgotten when another one begins", async () => {
+      const { store } = await filled();
+      const row = { app: A, period: 7, messages: 1, guestMessages: 0, peakConnections: 0 };
+      const day = 86_400_000;
+      const adds = async (writer: string, seq: number, atMs: number): Promise<boolean> => {
+        const messages = async (): Promise<number> => (await store.usage(7))[0]?.messages ?? 0;
+        const before = await messages();
+        await store.addUsage([row], { writer, seq, atMs });
+        return (await messages()) > before;
+      };
+      expect([await adds("ended", 1, 0), await adds("recent", 1, 2 * day)]).toEqual([true, true]);
+      expect([await adds("new", 1, 8 * day), await adds("recent", 1, 8 * day)]).toEqual([true, false]);
+      // Nothing is left to recognise it by.
+      expect([await adds("ended", 1, 8 * day), await adds("ended", 1, 8 * day)]).toEqual([true, false]);
+      await store.close();
+    });
+
+    test("usage that fails in the middle is not taken for written when it is repeated", async () => {
+      const { store } = await filled();
+      const row = { app: A, period: 7, messages: 3, guestMessages: 2, peakConnections: 5 };
+      const write = { writer: "w", seq: 1, atMs: 1 };
+      const wrong = { ...row, app: B, messages: null as unknown as number };
+      await expect(store.addUsage([row, wrong], write)).rejects.toBeInstanceOf(Error);
+      await store.addUsage([row], write);
+      expect(await store.usage(7)).toEqual([row]);
       await store.close();
     });
 
