@@ -87,10 +87,15 @@ function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = fa
     receivers.get(subject)?.({ subject, text, respond: () => undefined });
   };
   const returns = (): void => subscriptions.resync(nodeB);
+  const ends = (hasLeft: boolean): void => subscriptions.nodeGone({ ...nodeB, hasLeft });
+  const interrupted = (): void => subscriptions.interrupted();
+  const silence = (): void => {
+    isSilent = true;
+  };
   const answers = (): void => {
     for (const answer of unanswered.splice(0)) answer();
   };
-  return { arrive, delivered, lost, warnings, requested, remote, returns, answers };
+  return { arrive, delivered, lost, warnings, requested, remote, returns, answers, ends, interrupted, silence };
 }
 
 test.each([
@@ -196,4 +201,42 @@ test("one that only responds late after a loss has lost nothing more", () => {
   returns();
   answers();
   expect([delivered, lost]).toEqual([['c: "c1001"'], ["c"]]);
+});
+
+test.each([true, false])(
+  "what waits for the state of a node is lost when the node ends; with a farewell: %p",
+  (hasLeft) => {
+    const { lost, arrive, ends, delivered } = subscribed({ isSilent: true });
+    arrive(messageOf(2));
+    ends(hasLeft);
+    expect([delivered, lost]).toEqual([[], ["c"]]);
+  },
+);
+
+test.each([true, false])("so is a gap whose items were requested; with a farewell: %p", (hasLeft) => {
+  const { lost, arrive, ends, remote, silence } = subscribed();
+  remote.n = 3;
+  silence();
+  arrive(messageOf(3));
+  ends(hasLeft);
+  expect(lost).toEqual(["c"]);
+});
+
+test("what an outage may have hidden is lost with a farewell, and asked for if the node may return", () => {
+  for (const [hasLeft, expected] of [
+    [true, ["c", "d"]],
+    [false, []],
+  ] as const) {
+    const { lost, ends, interrupted } = subscribed();
+    interrupted();
+    ends(hasLeft);
+    expect(lost).toEqual([...expected]);
+  }
+});
+
+test.each([true, false])("a node that has sent everything ends without a loss; with a farewell: %p", (hasLeft) => {
+  const { lost, arrive, ends, delivered } = subscribed();
+  arrive(messageOf(2));
+  ends(hasLeft);
+  expect([delivered, lost]).toEqual([['c: "c2"'], []]);
 });

@@ -122,10 +122,8 @@ export class ChannelSubscriptions {
     this.subscriptions.delete(key(spaceId, channel));
   }
 
-  /**
-   * A node was heard for the first time, or again. Subscriptions that were there before it cannot know what they have missed: it may have
-   * started while this node was cut off, or was cut off itself while this node started.
-   */
+  // Subscriptions that were there before a node is heard for the first time cannot know what they have missed: it may have started while this node was
+  // cut off, or was cut off itself while this node started.
   appeared(node: OtherNode): void {
     const { name } = node;
     if (!this.absent.has(name) && !this.departed.has(name)) {
@@ -180,10 +178,12 @@ export class ChannelSubscriptions {
   }
 
   /**
-   * A node that was stopped or cut off goes on accepting messages until it notices. When it returns, they are requested from where
-   * its sequences had stopped here, and reported as lost if it has them no longer.
+   * A node that was stopped or cut off goes on accepting messages until it notices. When it returns, they are requested from where its sequences had
+   * stopped here, and reported as lost if it has them no longer. What it owes now is lost at once: it may not return.
    */
-  nodeGone({ name, hasLeft, lastMs, clockMs }: OtherNode): void {
+  nodeGone({ name, hasLeft = false, lastMs, clockMs }: OtherNode): void {
+    for (const one of this.subscriptions.values())
+      if (!one.isOpening && one.sequences.owes(name, hasLeft)) this.reportLoss(one);
     if (hasLeft) return this.forget(name);
     for (const { sequences } of this.subscriptions.values()) sequences.pause(name, { lastMs, clockMs });
     this.absent.set(name, { goneMs: this.parts.nowMs(), lastMs, clockMs });

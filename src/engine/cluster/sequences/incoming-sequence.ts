@@ -118,6 +118,13 @@ export class IncomingSequence {
     return this.buffer.firstOf(epoch) === 1;
   }
 
+  /** Items of the node are known that were not delivered. `hasLeft`: what an outage may have hidden cannot be asked for any more, either. */
+  owes(hasLeft: boolean): boolean {
+    const { state, buffer, interruption } = this;
+    if (buffer.first !== undefined || (isDelivering(state) && state.requestedTo >= state.next)) return true;
+    return hasLeft && interruption !== undefined && interruption.stoppedAt.length > 0;
+  }
+
   /** An item has arrived, as it was published or in a replay. */
   receive(item: SequenceItem): void {
     if (this.process(item) && this.isBufferedDue) this.processBuffered();

@@ -40,6 +40,11 @@ export class IncomingSequences {
     this.sequences.get(node)?.pause(since);
   }
 
+  /** The node is gone, and has not sent everything that it owes. */
+  owes(node: string, hasLeft: boolean): boolean {
+    return this.sequences.get(node)?.owes(hasLeft) === true;
+  }
+
   /** The node does not return. */
   forget(node: string): void {
     this.sequences.delete(node);
