@@ -1,8 +1,10 @@
 import { expect, spyOn, test } from "bun:test";
+import { until } from "../../test/support/wait.ts";
 import { anAppId } from "../base/testing/ids.ts";
 import type { PageRequest } from "../store/contract/recordings.ts";
 import { sqlitePlaces, withApps } from "../store/testing/places.ts";
 import { fill } from "../store/testing/recordings.ts";
+import type { Storage } from "./storage/storage.ts";
 import { makeKit } from "./testing/kit.ts";
 
 const newPlace = sqlitePlaces();
@@ -28,5 +30,43 @@ test("deleting by age is not refused because an application's lists wait", async
   const page = spyOn(kit.store.recordings, "page");
   await kit.sweep();
   expect(patience(page.mock.calls)).toEqual([true]);
+  await kit.close();
+});
+
+test("only one of many calls waits for an upload that is being written to; all of them get what it finds", async () => {
+  let reads = 0;
+  const counting = (storage: Storage): Storage =>
+    new Proxy(storage, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name) as unknown;
+        if (name === "storedBytes") reads++;
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  const kit = await makeKit({ wrap: counting });
+  const id = await kit.begin();
+  await kit.part(id, 0, new Uint8Array(10));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const writing = kit.locks.exclusively(kit.app, id, () => promise);
+  reads = 0;
+  const calls = Array.from({ length: 50 }, () => kit.recordings.complete(kit.app, id, { total: 10 }));
+  await until("the wait is under way", () => reads > 3);
+  expect(reads).toBeLessThan(calls.length);
+  resolve();
+  await writing;
+  const made = await Promise.all(calls);
+  expect(new Set(made.map((one) => JSON.stringify(one))).size).toBe(1);
+  expect(made[0]?.sizeInBytes).toBe(10);
+  await kit.close();
+});
+
+test("one that fails because of what an earlier call wanted is tried by itself", async () => {
+  const kit = await makeKit();
+  const id = await kit.begin();
+  await kit.part(id, 0, new Uint8Array(10));
+  const wrong = kit.recordings.complete(kit.app, id, { endTime: 1, total: 10 });
+  const right = kit.recordings.complete(kit.app, id, { total: 10 });
+  await expect(wrong).rejects.toMatchObject({ code: "invalid_request" });
+  expect((await right).sizeInBytes).toBe(10);
   await kit.close();
 });

@@ -70,29 +70,46 @@ const COMPLETE_RETRY_MS = 50;
 /** While a node finishes a file in a bucket, its bytes can be neither in parts nor in a whole object for a moment. */
 const FINISHING_MS = 1000;
 
+const isBusy = (error: Error): boolean => error instanceof Problem && error.code === "upload_busy";
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
 export class Recordings {
-  /** Bound: one entry per upload that is being completed here: OPEN_UPLOADS_MAX per application. */
-  private readonly completing = new Map<string, Promise<unknown>>();
+  /** By application and upload. Bound: one entry per upload that is being completed here: OPEN_UPLOADS_MAX per application. */
+  private readonly completing = new Map<string, Promise<RecordingRow | Error>>();
 
   constructor(private readonly parts: RecordingParts) {}
 
   /** A repeated call returns the same recording, also while another call completes it here or on another node: an answer may get lost. */
-  async complete(app: AppId, id: string, { endTime, total }: CompleteRequest = {}): Promise<RecordingRow> {
+  async complete(app: AppId, id: string, wanted: CompleteRequest = {}): Promise<RecordingRow> {
+    for (;;) {
+      // Only one call waits for an upload that is being written to: each would ask the storage again and again.
+      const earlier = this.completing.get(`${app} ${id}`);
+      const outcome = await (earlier ?? this.completeOnce(app, id, wanted));
+      if (!(outcome instanceof Error)) return outcome;
+      // Another failure may be due to what the earlier call wanted.
+      if (!earlier || isBusy(outcome)) throw outcome;
+    }
+  }
+
+  private async completeOnce(app: AppId, id: string, wanted: CompleteRequest): Promise<RecordingRow | Error> {
+    const key = `${app} ${id}`;
+    const work = this.completeWhenFree(app, id, wanted).catch(asError);
+    this.completing.set(key, work);
+    const outcome = await work;
+    this.completing.delete(key);
+    return outcome;
+  }
+
+  private async completeWhenFree(app: AppId, id: string, wanted: CompleteRequest): Promise<RecordingRow> {
     const until = performance.now() + COMPLETE_WAIT_MS;
     let wholeMs = performance.now();
     for (;;) {
       const made = await this.parts.store.recording(app, id);
       if (made) return made;
-      const before = this.completing.get(id);
-      if (before) {
-        await before;
-        continue;
-      }
-      const outcome = await this.tryToComplete(app, id, { endTime, total });
+      const outcome = await this.tryToComplete(app, id, wanted);
       if (!(outcome instanceof Error)) return outcome;
-      const isBusy = outcome instanceof Problem && outcome.code === "upload_busy";
-      if (!isBusy || performance.now() > until) throw outcome;
-      if (await this.hasAllBytes(app, id, total)) wholeMs = performance.now();
+      if (!isBusy(outcome) || performance.now() > until) throw outcome;
+      if (await this.hasAllBytes(app, id, wanted.total)) wholeMs = performance.now();
       else if (performance.now() - wholeMs > FINISHING_MS) throw outcome;
       await Bun.sleep(COMPLETE_RETRY_MS);
     }
@@ -100,12 +117,9 @@ export class Recordings {
 
   private async tryToComplete(app: AppId, id: string, wanted: CompleteRequest): Promise<RecordingRow | Error> {
     const { store, locks, log } = this.parts;
-    const work = withStorageProblems(log, () =>
+    const outcome = await withStorageProblems(log, () =>
       locks.exclusively(app, id, (row, lease) => this.completeAlone(row, lease, wanted)),
-    ).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
-    this.completing.set(id, work);
-    const outcome = await work;
-    this.completing.delete(id);
+    ).catch(asError);
     if (!(outcome instanceof Error)) return outcome;
     // If another node has completed it, the failure of this attempt does not matter.
     return (await store.recording(app, id).catch(() => undefined)) ?? outcome;
@@ -122,7 +136,7 @@ export class Recordings {
     const row = await store.upload(app, id);
     if (!row) return (await store.recording(app, id)) !== undefined;
     const total = row.total ?? claimed;
-    return total !== undefined && (await storage.storedBytes(placeOf(row))) >= total;
+    return total !== undefined && (await storage.storedBytes(placeOf(row))) === total;
   }
 
   private async completeAlone(

@@ -37,6 +37,15 @@ async function sendAll(uploadUrl: string, bytes: Uint8Array, size: number): Prom
 const bytesOf = async (id: string): Promise<Uint8Array> =>
   (await backend.fetch(await backend.link(id, "download"))).bytes();
 
+test("questions for the offset have a rate, whatever length they announce", async () => {
+  const { uploadUrl } = await backend.begin();
+  const body = webm(64 * 1024);
+  const statuses = new Set<number>();
+  for (let nr = 0; nr < 400 && !statuses.has(429); nr++)
+    statuses.add((await backend.put(uploadUrl, body, { "Content-Range": "bytes */*" })).status);
+  expect([...statuses]).toEqual([200, 429]);
+});
+
 describe("an upload whose total is not known", () => {
   test("takes parts, says what it holds, and is complete when the total is named that it holds", async () => {
     const { _id, uploadUrl } = await backend.begin();

@@ -7,6 +7,7 @@ import { Problem } from "../../protocol/codes.ts";
 import { type Links, NO_APP } from "../../recordings/files/links.ts";
 import { type ContentRange, parseContentRange } from "../../recordings/files/range.ts";
 import type { Recordings } from "../../recordings/recordings.ts";
+import { isObjectId } from "../../recordings/storage/storage.ts";
 import type { StayUploads } from "../../recordings/uploads/stay-uploads.ts";
 import type { Sent, Uploads } from "../../recordings/uploads/uploads.ts";
 import type { AppRow } from "../../store/contract/store.ts";
@@ -89,7 +90,9 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
       handle: async (call, { caller, recheck }) => {
         const query = queryOf(call.request);
         const gen = generationIn(query.get("gen"));
-        const isProven = links.isUploadProof(caller?.id ?? NO_APP, idOf(call), query.get("proof") ?? "", gen);
+        const proof = query.get("proof") ?? "";
+        // An id with other characters could make the text that the proof of another one signs.
+        const isProven = isObjectId(idOf(call)) && links.isUploadProof(caller?.id ?? NO_APP, idOf(call), proof, gen);
         if (!isProven || !caller) throw new Problem("link_not_valid");
         call.isAuthenticated = true;
         // Only the uploads of stays name a generation. It may end while a body is being sent.
@@ -98,7 +101,7 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
         const sent = { ...sentIn(call), check };
         try {
           const write = (): Promise<number> => uploads.write(caller.id, idOf(call), sent);
-          return { offset: await rates.counted(call, idOf(call), sent.length ?? 0, write) };
+          return { offset: await rates.counted(call, idOf(call), bytesOf(sent), write) };
         } finally {
           call.restoreIdleTimeout();
         }
@@ -152,6 +155,9 @@ function checkGeneration(app: AppRow | undefined, gen: number, nowMs: number): v
 
 /** What is no number gives one that no link was signed with. */
 const generationIn = (text: string | null): number | undefined => (text === null ? undefined : Number(text));
+
+/** What the request brings. A question for the offset brings nothing, whatever length it announces: its body is not read. */
+const bytesOf = ({ range, length = 0 }: Sent): number => (range?.kind === "query" ? 0 : length);
 
 function sentIn(call: Call): Sent {
   const { request } = call;

@@ -44,13 +44,20 @@ function inside(fields: FieldValues = {}, claims: Partial<RoomClaims> = {}) {
   present.add(row, { seat, connection: "1", enteredMs: 0, ejectAt: null });
   floors.members.set(ROOM, [{ peerId: OTHER, state: undefined }]);
   const stays = new Map<string, Partial<StayRow>>();
-  const store: Pick<MeetingStore, "stay"> = { stay: async (id) => stays.get(id) as StayRow | undefined };
+  const asked: string[] = [];
+  const store: Pick<MeetingStore, "stay"> = {
+    stay: async (id) => {
+      asked.push(id);
+      return stays.get(id) as StayRow | undefined;
+    },
+  };
   const nowMs = (): number => 1_000_000;
   const signals = new Signals({ present, floor: floors.node(), store, nowMs, monotonicMs: () => 0 });
   return {
     signals,
     seat,
     stays,
+    asked,
     reaches: async (receiver: string): Promise<string | undefined> =>
       (await signals.refusalOfMessage(seat, inboxChannel(ROOM, receiver), '{"bye":true}'))?.code,
     /** The text need not be a message. */
@@ -138,6 +145,16 @@ describe("an inbox", () => {
     expect(await reaches(open)).toBeUndefined();
     for (const receiver of [ended, elsewhere, foreign, "f".repeat(24), "anything/else", ""])
       expect([receiver, await reaches(receiver)]).toEqual([receiver, "peer_not_found"]);
+  });
+
+  test("to people who may not exist asks the store only as often as its sender may write", async () => {
+    const { signals, seat, asked } = inside();
+    const large = `{"candidate":"${"x".repeat(SIGNAL_MAX_BYTES - 20)}"}`;
+    const codes = new Set<string | undefined>();
+    for (let nr = 0; nr < 200; nr++)
+      codes.add((await signals.refusalOfMessage(seat, inboxChannel(ROOM, "f".repeat(24)), large))?.code);
+    expect([...codes]).toEqual(["peer_not_found", "rate_limited"]);
+    expect(asked.length).toBeLessThan(SENDER_SIGNALS_BYTES_PER_MINUTE / large.length);
   });
 
   test("takes no more than its sender may write, also of what is refused, and parses nothing beyond that", () => {

@@ -79,6 +79,9 @@ export class Signals {
     const receiver = channel.slice(inboxChannel(claims.room).length);
     if (!PARTICIPANT_SESSION.test(receiver)) return NOT_INSIDE;
     if (this.isKnown(claims, receiver)) return this.refusalOfSignal(seat, receiver, dataJson, bytes);
+    // It counts twice then: a name may be made up, and the store is asked.
+    const waitSeconds = this.budget.take(claims, UNKNOWN, bytes);
+    if (waitSeconds > 0) return tooMuch("signals", waitSeconds);
     return this.parts.store
       .stay(receiver)
       .then((stay) =>
@@ -120,6 +123,8 @@ export class Signals {
   }
 }
 
+/** Stands for all receivers that this node does not know. */
+const UNKNOWN = "";
 const PARTICIPANT_SESSION = /^[0-9a-f]{24}$/;
 const NOT_INSIDE: RoomRefusal = {
   code: "peer_not_found",
