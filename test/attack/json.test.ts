@@ -96,7 +96,7 @@ describe("strings", () => {
 });
 
 describe("keys", () => {
-  /** Of each text; they take turns, so that a busy machine slows both down. */
+  /** Returns the least time for each text. The texts take turns, so that a busy machine slows all of them down. */
   const quickest = (texts: readonly string[]): number[] => {
     const least = texts.map(() => Number.POSITIVE_INFINITY);
     for (let i = 0; i < 50; i++)
