@@ -40,6 +40,9 @@ interface Outcome {
   readonly urls: number;
 }
 
+/** Each request comes on a connection of its own. */
+let ports = 1024;
+
 /** With a request that counts who reads its URL: Bun makes that from the Host header. */
 function outcome(handler: Handler, headers: Record<string, string>, address = "203.0.113.7"): Outcome {
   let urls = 0;
@@ -55,7 +58,7 @@ function outcome(handler: Handler, headers: Record<string, string>, address = "2
     urls++;
     return true;
   };
-  const server = { requestIP: () => ({ address }), upgrade };
+  const server = { requestIP: () => ({ address, port: ports++ }), upgrade };
   const response = handler(request as unknown as Request, server as unknown as Server<unknown>);
   return { status: response instanceof Response ? response.status : undefined, urls };
 }

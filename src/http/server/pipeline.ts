@@ -9,6 +9,7 @@ import { HOST_MAX_CHARS } from "../limits.ts";
 import { Call, type CallConnection, type CallSettings } from "../request/call.ts";
 import { ClientGone } from "../request/input.ts";
 import { jsonResponse } from "../response/json.ts";
+import { PipelinedRequests } from "./pipelined.ts";
 import type { UnauthenticatedLimit } from "./unauthenticated-limit.ts";
 
 export type Handler = (request: Request, server: Server<unknown>) => Response | Promise<Response>;
@@ -54,6 +55,7 @@ export class RequestPipeline {
   private readonly requests;
   private readonly aborts;
   private readonly notFoundRoute: Route;
+  private readonly pipelined = new PipelinedRequests();
   /** For every path that has no route. */
   readonly notFoundHandler: Handler;
 
@@ -92,7 +94,9 @@ export class RequestPipeline {
   dynamicHandler(choose: (call: Call) => Route, before = this.notFoundRoute): Handler {
     return (request, server) => {
       const call = this.call(request, server);
-      if (!call.hasGoodHost(before.takesAnyHost)) return this.refusedHost(call, before);
+      if (this.pipelined.areTooMany(request, server)) return this.refused(call, before, tooManyAtOnce(call));
+      if (!call.hasGoodHost(before.takesAnyHost))
+        return this.refused(call, before, this.parts.unauthenticated.errorFor(call, badHost()));
       const route = choose(call);
       return this.respond(call, existsFor(call, route) ? route : this.notFoundRoute);
     };
@@ -123,6 +127,7 @@ export class RequestPipeline {
       const connection = new ServerConnection(request, server);
       const call = new Call(request, connection, this.parts, NO_PARAMS);
       try {
+        if (this.pipelined.areTooMany(request, server)) throw tooManyAtOnce(call);
         if (!call.hasGoodHost(false)) throw badHost();
         const upgraded = handle(call, connection);
         // Almost every handshake is decided synchronously, and then costs neither a promise nor a closure.
@@ -164,8 +169,8 @@ export class RequestPipeline {
   }
 
   /** MUST NOT return a promise: Bun makes the URL of every request whose response is not there at once. */
-  private refusedHost(call: Call, { label, errorBody, count }: Route): Response {
-    const response = this.failed(call, label, this.parts.unauthenticated.errorFor(call, badHost()), errorBody);
+  private refused(call: Call, { label, errorBody, count }: Route, error: unknown): Response {
+    const response = this.failed(call, label, error, errorBody);
     count(call.request.method, response.status);
     return response;
   }
@@ -209,6 +214,12 @@ export class RequestPipeline {
 
 export function throwNotFound(): never {
   throw new Problem("not_found");
+}
+
+/** Bun closes the connection then, and drops what else it has read of it. */
+function tooManyAtOnce(call: Call): Problem {
+  call.headers.Connection = "close";
+  return new Problem("rate_limited", "Too many requests at once on one connection: wait for the answers.", 1);
 }
 
 const badHost = (): Problem =>
