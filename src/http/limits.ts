@@ -38,6 +38,8 @@ export const IDLE_MAX_SECONDS = 10;
 export const REST_BODY_MAX_BYTES = 128 * KIB;
 /** A longer query is not read: its parameters would take 30 ms, also of callers without a credential. */
 export const QUERY_MAX_CHARS = 8 * KIB;
+/** Nor is one with more parameters. */
+export const QUERY_FIELDS_MAX = 128;
 /** Fields of a form, or of the outermost object of a JSON body. A room has fewer than a hundred. */
 export const BODY_FIELDS_MAX = 500;
 /**

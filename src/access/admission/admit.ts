@@ -1,6 +1,7 @@
 /** Turns a connect request into a grant or a refusal: checks 4 to 13 of the connect (protocol, section 1), in their order. */
 import { randomUUID } from "node:crypto";
 import { roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
+import { hasMoreFields } from "../../base/query-fields.ts";
 import type { ActionSet } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
 import { originAllowed } from "../../protocol/origin.ts";
@@ -86,9 +87,14 @@ export interface AdmitParts {
 const ONLY_TOKEN = /^token=[\w.-]+$/;
 const TOKEN_AT = "token=".length;
 
+/** A client needs one, and may send some that are ignored. */
+const QUERY_FIELDS_MAX = 64;
+
 export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number): Grant | Refusal {
   const text = request.query;
   if (ONLY_TOKEN.test(text)) return admitToken(text.slice(TOKEN_AT), parts, nowMs);
+  if (hasMoreFields(text, QUERY_FIELDS_MAX))
+    return new Refusal("unauthorized", `more than ${QUERY_FIELDS_MAX} parameters`, "credential");
   const query = new URLSearchParams(text);
   const keys = query.getAll("key");
   const tokens = query.getAll("token");

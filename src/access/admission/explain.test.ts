@@ -204,6 +204,12 @@ test("the verdict on 3,000 random connects is that of admit", () => {
   for (const check of [...checks, "scope", "block"] as const) expect(seen.get(check)).toBeGreaterThan(3);
 });
 
+test("a query of very many parameters is refused before they are read", () => {
+  const admitted = (more: string) => admit({ query: `key=${PUBLISHABLE_KEY}${more}`, origin: null }, partsWith(), NOW);
+  expect(admitted("&a".repeat(60))).not.toBeInstanceOf(Refusal);
+  expect(admitted("&a".repeat(60_000))).toMatchObject({ code: "unauthorized", check: "credential" });
+});
+
 describe("a token of a room", () => {
   const roomTokens = new RoomTokens(new Vault(Buffer.alloc(32, 7)));
   const claims = {

@@ -43,6 +43,14 @@ test("a header is judged by its whole text, however often it comes and however m
   expect(withHeader({ alg: "HS256", kid: "k".repeat(300) })).toMatchObject({ header: { kid: "k".repeat(300) } });
 });
 
+test("a header is only read if it is short: nothing is known of its sender yet", () => {
+  const [, payload, signature] = signJws({}, { sub: "ann" }, KEY).split(".");
+  const withKid = (chars: number) =>
+    parseJws(`${encoded({ alg: "HS256", kid: "k".repeat(chars) })}.${payload}.${signature}`, MAX_CHARS);
+  expect(withKid(1000)).toMatchObject({ header: { alg: "HS256" } });
+  expect(withKid(2000)).toBe("its header has more than 2048 characters");
+});
+
 test("a token is three parts of strict base64url", () => {
   const [head, payload, signature] = signJws({}, { sub: "ann" }, KEY).split(".");
   for (const text of ["", ".", "..", `${head}.${payload}`, `${head}.${payload}.`, `.${payload}.${signature}`])

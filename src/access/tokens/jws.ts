@@ -65,6 +65,8 @@ const NOT_THREE_PARTS = "it is not three parts of base64url";
 const headers = new Map<string, Readonly<JsonObject>>();
 const HEADERS_MAX = 1000;
 const HEADER_MAX_CHARS = 256;
+/** Headers have a few short fields. */
+const HEADER_READ_MAX_CHARS = 2048;
 
 function rememberHeader(text: string, header: Readonly<JsonObject>): void {
   if (text.length > HEADER_MAX_CHARS) return;
@@ -75,6 +77,8 @@ function rememberHeader(text: string, header: Readonly<JsonObject>): void {
 
 /** The header, checked; or what is wrong with it. */
 function parseHeader(text: string): JsonObject | string {
+  // It is read before anything is known of its sender.
+  if (text.length > HEADER_READ_MAX_CHARS) return `its header has more than ${HEADER_READ_MAX_CHARS} characters`;
   if (!isBase64Url(text)) return NOT_THREE_PARTS;
   const header = parseJson(decodedText(text));
   if (!isObject(header)) return "its header is not a JSON object";

@@ -153,3 +153,11 @@ describe("a token that asks for more than its key may (check 11) is refused whol
     expect(verified({ claims: { permissions: [] } }).actions).toBe(0);
   });
 });
+
+test("a payload of very many values is refused before they are read; the longest metadata is not", () => {
+  const many = (count: number): object[] => Array.from({ length: count }, (_, i) => ({ [i]: 0 }));
+  expect(verdict(token({ claims: { p: many(6000) } }))).toBe("invalid_token");
+  expect(verdict(token({ claims: { p: "x".repeat(60_000) } }))).toBe("ok");
+  const lists = (count: number): object[] => Array.from({ length: count }, () => []);
+  expect(verdict(token({ claims: { metadata: { a: lists(2700) }, peerMetadata: { a: lists(1300) } } }))).toBe("ok");
+});

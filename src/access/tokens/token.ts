@@ -8,6 +8,7 @@
 import { duration } from "../../base/duration.ts";
 import { ACTIONS, type Action, type ActionSet, actionSet, isAction, isSubset } from "../../protocol/actions.ts";
 import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
+import { excessOf } from "../../protocol/json-size.ts";
 import { PEER_ID_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../../protocol/limits.ts";
 import { isPeerId, utf8Bytes } from "../../protocol/names.ts";
 import { type Glob, parseGlob } from "../../protocol/patterns/glob.ts";
@@ -156,7 +157,12 @@ interface Payload {
   readonly isCanonical: boolean;
 }
 
+/** Both metadata of a token have fewer, also if they are made of empty lists. */
+const PAYLOAD_VALUES_MAX = 16_000;
+
 function parsePayload(text: string): Payload | TokenRefusal {
+  if (text.length > PAYLOAD_VALUES_MAX && excessOf(text, { values: PAYLOAD_VALUES_MAX }))
+    return invalid("payload", `its payload has more than ${PAYLOAD_VALUES_MAX} values`);
   const parsed = parseStrict(text);
   if (!parsed.ok || !isObject(parsed.value))
     return invalid("payload", "its payload is not a JSON object, or has a duplicate key");

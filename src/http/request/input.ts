@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { Problem } from "../../protocol/codes.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { rawValue } from "../../protocol/scan.ts";
-import { QUERY_MAX_CHARS, REST_BODY_MAX_BYTES } from "../limits.ts";
+import { QUERY_FIELDS_MAX, QUERY_MAX_CHARS, REST_BODY_MAX_BYTES } from "../limits.ts";
 import { refuseManyValues } from "./body-bounds.ts";
 import type { Call } from "./call.ts";
 import { objectIn, type PassedBody, readPassedBody } from "./passed-body.ts";
@@ -55,7 +55,10 @@ export function parseObject(text: string): JsonObject {
 
 export function readQuery<T extends z.ZodType>(call: Call, schema: T): z.infer<T> {
   if (isQueryTooLong(call.request))
-    throw new Problem("invalid_request", `The query is over ${QUERY_MAX_CHARS} characters.`);
+    throw new Problem(
+      "invalid_request",
+      `The query has over ${QUERY_MAX_CHARS} characters or ${QUERY_FIELDS_MAX} parameters.`,
+    );
   const value = Object.fromEntries(queryOf(call.request));
   refuseUnknownFields(schema, value);
   return check(schema, value);

@@ -1,5 +1,6 @@
 /** The query of a request. */
-import { QUERY_MAX_CHARS } from "../limits.ts";
+import { hasMoreFields } from "../../base/query-fields.ts";
+import { QUERY_FIELDS_MAX, QUERY_MAX_CHARS } from "../limits.ts";
 
 /** The query parameters of a request; URL would also normalise the rest of the address. None of a query that is too long to be read. */
 export function queryOf(request: Request): URLSearchParams {
@@ -10,5 +11,5 @@ export function queryOf(request: Request): URLSearchParams {
 
 export function isQueryTooLong({ url }: Request): boolean {
   const from = url.indexOf("?");
-  return from >= 0 && url.length - from - 1 > QUERY_MAX_CHARS;
+  return from >= 0 && (url.length - from - 1 > QUERY_MAX_CHARS || hasMoreFields(url, QUERY_FIELDS_MAX, from + 1));
 }

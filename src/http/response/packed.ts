@@ -53,6 +53,11 @@ export function packedResponse(
 
 /** Whether an If-None-Match names this tag. Proxies that compress make strong tags weak, so that does not count. */
 function hasTag(header: string | null, tag: string): boolean {
-  const opaque = (one: string): string => one.trim().replace(/^W\//, "");
-  return header !== null && (header.trim() === "*" || header.split(",").some((one) => opaque(one) === opaque(tag)));
+  if (header === null || header.length > TAGS_MAX_CHARS) return false;
+  const wanted = opaqueTag(tag);
+  return header.trim() === "*" || header.split(",").some((one) => opaqueTag(one) === wanted);
 }
+
+/** A client names the few versions that it has. A longer list is not read, and the client gets the page again. */
+const TAGS_MAX_CHARS = 1024;
+const opaqueTag = (tag: string): string => tag.trim().replace(/^W\//, "");
