@@ -7,6 +7,7 @@ import { TestCluster } from "../testing/cluster.ts";
 import { memoryCluster } from "../testing/memory-cluster.ts";
 import { MemoryNetwork, type MemoryTransport } from "../testing/memory-transport.ts";
 import { TestNode } from "../testing/test-node.ts";
+import type { ClusterEngine } from "./cluster-engine.ts";
 import { GONE_AFTER_HEARTBEATS } from "./nodes/nodes.ts";
 
 const HEARTBEAT_MS = 60;
@@ -187,6 +188,22 @@ test("one that starts and publishes at once loses nothing, and no loss is report
   }
   for (const node of [nodeA, nodeB]) expect([node.receivedOn("c"), node.lostChannels]).toEqual([published, []]);
 });
+
+test.each(["says farewell", "falls silent"] as const)(
+  "one that starts and %s before it has answered has published nothing: no loss is reported",
+  async (how) => {
+    const { nodes, nodeA, start } = await pair();
+    const others = (): number => (nodeA.engine as ClusterEngine).others;
+    await nodeA.watch("c");
+    await Bun.sleep(2 * SILENT_MS);
+    const { node, transport } = await start();
+    expect(await nodes.until(() => others() === 2)).toBeTrue();
+    if (how === "says farewell") await node.engine.close();
+    else partition(transport);
+    expect(await nodes.until(() => others() === 1)).toBeTrue();
+    expect(nodeA.lostChannels).toEqual([]);
+  },
+);
 
 test("who subscribes on a node that has just started gets what others publish from then on, and no loss is reported", async () => {
   const { nodes, nodeA, start } = await pair();

@@ -240,3 +240,30 @@ test.each([true, false])("a node that has sent everything ends without a loss; w
   ends(hasLeft);
   expect([delivered, lost]).toEqual([['c: "c2"'], []]);
 });
+
+test.each([true, false])(
+  "a node that was cut off and ends before its state is known may have accepted messages: they are lost; with a farewell: %p",
+  (hasLeft) => {
+    const { lost, returns, ends } = subscribed({ isSilent: true });
+    returns();
+    ends(hasLeft);
+    expect(lost).toEqual(["c", "d"]);
+  },
+);
+
+test("one that was not cut off, and ends before its state is known, has lost nothing", () => {
+  const { lost, ends } = subscribed({ isSilent: true });
+  ends(true);
+  expect(lost).toEqual([]);
+});
+
+test("a worker that falls silent before it has read of a subscription has lost nothing; with a farewell it may have", () => {
+  for (const [hasLeft, expected] of [
+    [true, ["c", "d"]],
+    [false, []],
+  ] as const) {
+    const { lost, ends } = subscribed({ isSilent: true, isDirect: true });
+    ends(hasLeft);
+    expect(lost).toEqual([...expected]);
+  }
+});

@@ -16,7 +16,15 @@ import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { Contact, IncomingEvents } from "./incoming-sequence.ts";
 import { IncomingSequences } from "./incoming-sequences.ts";
-import { mayHaveMissed, openedSince, type Unanswered, unheardSince } from "./unanswered.ts";
+import {
+  answered,
+  isDoubted,
+  mayHaveMissed,
+  openedSince,
+  type Unanswered,
+  unanswered,
+  unheardSince,
+} from "./unanswered.ts";
 
 const REPLAY_TRIES = 3;
 /** For how long the places in the sequences of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
@@ -78,12 +86,10 @@ export class ChannelSubscriptions {
     this.subscriptions.set(key(spaceId, channel), subscription);
     // Also those that cannot be reached now: they may accept messages that this node has subscribed to.
     const asked = [...nodes.all.map((node) => [node.name, node] as const), ...this.absent];
-    const unanswered = (last: Contact): Unanswered => ({
-      since: openedSince(subscription.openedMs, last),
-      isReturned: false,
-      isUnaware: wire.isDirect,
-    });
-    if (asked.length > 0) subscription.unanswered = new Map(asked.map(([name, last]) => [name, unanswered(last)]));
+    for (const [name, last] of asked) {
+      const since = openedSince(subscription.openedMs, last);
+      unanswered(subscription, name, { since, isReturned: false, isUnaware: wire.isDirect });
+    }
     requests.toAll({ kind: "sequences", channels: [[spaceId, channel]] }, (responses) => {
       if (!this.isCurrent(subscription)) return found(new Map());
       const states = [...responses].flatMap(([name, response]) => {
@@ -101,12 +107,12 @@ export class ChannelSubscriptions {
 
   private opened(subscription: ChannelSubscription, responded: ReadonlySet<string>): void {
     const { nodes, subjects } = this.parts;
-    const { unanswered, transport } = subscription;
-    for (const [name, one] of unanswered ?? []) {
+    const { transport } = subscription;
+    for (const [name, one] of subscription.unanswered ?? []) {
       const { isReturned } = one;
       if (!responded.has(name) && !nodes.hasLeft(name)) {
         // It has read of the subscription, and holds back only its response: a long one, or behind others.
-        if (transport.isKnownTo?.(subjects.node(name))) unanswered?.set(name, { ...one, isUnaware: false });
+        if (transport.isKnownTo?.(subjects.node(name))) unanswered(subscription, name, { ...one, isUnaware: false });
         continue;
       }
       answered(subscription, name);
@@ -122,16 +128,16 @@ export class ChannelSubscriptions {
     this.subscriptions.delete(key(spaceId, channel));
   }
 
-  // Subscriptions that were there before a node is heard for the first time cannot know what they have missed: it may have started while this node was
-  // cut off, or was cut off itself while this node started.
+  /** Subscriptions that were there before a node is heard for the first time cannot know what they have missed: it may have started while this node
+   * was cut off, or was cut off itself while this node started. */
   appeared(node: OtherNode): void {
     const { name } = node;
     if (!this.absent.has(name) && !this.departed.has(name)) {
       const isReturned = this.parts.nowMs() > this.startUntilMs;
       for (const subscription of this.subscriptions.values()) {
         const since = unheardSince(subscription.openedMs, this.interruptedMs);
-        subscription.unanswered ??= new Map();
-        subscription.unanswered.set(name, { since, isReturned, isUnaware: this.parts.wire.isDirect });
+        const isStarting = subscription.openedMs > this.interruptedMs;
+        unanswered(subscription, name, { since, isReturned, isUnaware: this.parts.wire.isDirect, isStarting });
       }
       if (!isReturned) return this.requestAll(name);
     }
@@ -140,7 +146,7 @@ export class ChannelSubscriptions {
 
   /** It says that it was cut off. Its state is under way, because it was heard just now. */
   wasCutOff({ name }: OtherNode): void {
-    this.returned(name);
+    this.returned(name, true);
   }
 
   /** Requests the state of all sequences of one node, because items of it may have been missed. */
@@ -157,15 +163,14 @@ export class ChannelSubscriptions {
       this.requestState(name, some);
   }
 
-  private returned(name: string): void {
+  private returned(name: string, wasCutOff = false): void {
     const departed = this.departed.get(name);
     this.departed.delete(name);
     for (const subscription of this.subscriptions.values()) {
-      const since =
-        subscription.unanswered?.get(name)?.since ?? (departed && openedSince(subscription.openedMs, departed));
-      if (!since) continue;
-      subscription.unanswered ??= new Map();
-      subscription.unanswered.set(name, { since, isReturned: true, isUnaware: false });
+      const before = subscription.unanswered?.get(name);
+      const since = before?.since ?? (departed && openedSince(subscription.openedMs, departed));
+      const isStarting = !wasCutOff && before?.isStarting === true;
+      if (since) unanswered(subscription, name, { since, isReturned: true, isUnaware: false, isStarting });
     }
   }
 
@@ -183,7 +188,7 @@ export class ChannelSubscriptions {
    */
   nodeGone({ name, hasLeft = false, lastMs, clockMs }: OtherNode): void {
     for (const one of this.subscriptions.values())
-      if (!one.isOpening && one.sequences.owes(name, hasLeft)) this.reportLoss(one);
+      if (!one.isOpening && (one.sequences.owes(name, hasLeft) || isDoubted(one, name, hasLeft))) this.reportLoss(one);
     if (hasLeft) return this.forget(name);
     for (const { sequences } of this.subscriptions.values()) sequences.pause(name, { lastMs, clockMs });
     this.absent.set(name, { goneMs: this.parts.nowMs(), lastMs, clockMs });
@@ -273,11 +278,11 @@ export class ChannelSubscriptions {
     const subscription = this.subscriptions.get(key(app, channel));
     if (!subscription || subscription.isOpening) return;
     const takeMembers = (): void => this.parts.local.membersAre(node.id, app, channel, members);
-    const unanswered = subscription.unanswered?.get(node.name);
+    const before = subscription.unanswered?.get(node.name);
     const sequence = subscription.sequences.of(node.name);
     answered(subscription, node.name);
     // Where its sequence was at that time is not known. Nothing that follows a loss is delivered before the loss is reported.
-    if (unanswered && mayHaveMissed(unanswered, state, sequence.hasBeginningOf(state.epoch), this.parts.nowMs()))
+    if (before && mayHaveMissed(before, state, sequence.hasBeginningOf(state.epoch), this.parts.nowMs()))
       return this.lose(subscription, node.name);
     sequence.resynchronise(state, takeMembers);
   }
@@ -321,8 +326,7 @@ export class ChannelSubscriptions {
     if (!this.isCurrent(subscription)) return;
     // Who subscribes before its state is known here must get what it publishes from then on.
     const { lastMs, clockMs } = this.parts.nodes.known(name) ?? { lastMs: this.parts.nowMs() };
-    subscription.unanswered ??= new Map();
-    subscription.unanswered.set(name, { since: { lastMs, clockMs }, isReturned: false, isUnaware: false });
+    unanswered(subscription, name, { since: { lastMs, clockMs }, isReturned: false, isUnaware: false });
     subscription.sequences.of(name).giveUp();
   }
 
@@ -331,11 +335,6 @@ export class ChannelSubscriptions {
     warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
     local.lost(spaceId, channel);
   }
-}
-
-function answered(subscription: ChannelSubscription, name: string): void {
-  subscription.unanswered?.delete(name);
-  if (subscription.unanswered?.size === 0) subscription.unanswered = undefined;
 }
 
 /** The items of a replay; undefined: they are not kept any more, or not those that were requested. */

@@ -18,6 +18,24 @@ export interface Unanswered {
   readonly isReturned: boolean;
   /** It may have read of the subscription as late as it responds. Otherwise its items have arrived, also if it responds late. */
   readonly isUnaware: boolean;
+  /** It was heard for the first time, and nothing says that it was cut off, or this node: almost always it has just started. */
+  readonly isStarting?: boolean;
+}
+
+/** What waits for responses of nodes, by their names. */
+interface Waiting {
+  unanswered: Map<string, Unanswered> | undefined;
+}
+
+export function unanswered(waiting: Waiting, name: string, one: Unanswered): void {
+  // Bound: nodes of the cluster.
+  waiting.unanswered ??= new Map();
+  waiting.unanswered.set(name, one);
+}
+
+export function answered(waiting: Waiting, name: string): void {
+  waiting.unanswered?.delete(name);
+  if (waiting.unanswered?.size === 0) waiting.unanswered = undefined;
 }
 
 /** `hasBeginning`: its sequence is followed from the first item on, so only messages of earlier epochs can be missing. */
@@ -31,6 +49,15 @@ export function mayHaveMissed(
   const { epoch, idleMs = epoch > 0 ? 0 : EARLIER_VERSION_FORGETS_AFTER_MS } = state;
   const { earlierIdleMs = EARLIER_VERSION_FORGETS_AFTER_MS } = state;
   return (hasBeginning ? earlierIdleMs : idleMs) <= elapsedMs(since, nowMs, state) + CLOCK_DRIFT_MS;
+}
+
+/**
+ * Whether messages of a node that ends may have been missed: its state would have decided it. A node that ends while it starts, or falls silent
+ * before it has read of the subscription, has almost never published since: to close all subscribers for it would do more harm.
+ */
+export function isDoubted({ unanswered }: Waiting, name: string, hasLeft: boolean): boolean {
+  const one = unanswered?.get(name);
+  return one !== undefined && ((one.isReturned && !one.isStarting) || (one.isUnaware && hasLeft));
 }
 
 /**
