@@ -105,10 +105,14 @@ export class MessageFrames {
     const { data } = frame;
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
     const message: RoomMessage = { connection, seat, channel, data, id, requestId: frame.requestId };
-    if (connection.extras?.isDeciding)
+    if (connection.extras?.isDeciding || connection.extras?.backlog)
       return this.putOff(connection, data, message, () => this.publishOrRefuse(message, this.refusalInRoom(message)));
     const refused = this.refusalInRoom(message);
-    if (refused instanceof Promise) return this.publishOrRefuse(message, refused);
+    if (refused instanceof Promise) {
+      if (!hasUncommitted(connection)) return this.publishOrRefuse(message, refused);
+      const settled = refused.catch((): RoomRefusal => ({ code: "backend_error" }));
+      return this.putOff(connection, data, message, () => this.publishOrRefuse(message, settled));
+    }
     if (refused) return replies.refuse(connection, refused.code, frame, refused.message);
     this.publishByRule(connection, channel, frame, id);
   }
@@ -132,8 +136,11 @@ export class MessageFrames {
     const decided = await refused.catch((): RoomRefusal => ({ code: "backend_error" }));
     boundary.forConnection("socket", connection, () => {
       connection.withExtras.isDeciding = false;
-      this.publishDecided(message, decided);
-      committed(connection, publishing.keepsOrder);
+      try {
+        this.publishDecided(message, decided);
+      } finally {
+        committed(connection, publishing.keepsOrder);
+      }
     });
   }
 

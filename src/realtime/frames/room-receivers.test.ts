@@ -80,3 +80,53 @@ test("a sender that is gone when it is decided publishes nothing, and leaves not
   await world.pass(100);
   expect(data(ben)).toEqual([]);
 });
+
+test("what is sent while a message is decided, but not stored, waits behind those that wait already", async () => {
+  const { world, ann, ben, answer } = await lookingUp();
+  ann.publish(inbox("ben"), { nr: 1 });
+  ann.publish(inbox("ben"), { nr: 2 });
+  await world.pass(30);
+  world.history.pause("append");
+  await answer();
+  ann.publish(inbox("ben"), { nr: 3 });
+  await world.pass(30);
+  world.history.releaseAll();
+  await world.pass(60);
+  await answer();
+  await answer();
+  expect(data(ben)).toEqual([{ nr: 1 }, { nr: 2 }, { nr: 3 }]);
+  expect(ann.newFrames()).toEqual(["ack r1", "ack r2", "ack r3"]);
+});
+
+test.each(["answered", "failed"] as const)(
+  "a message whose receiver is looked up does not overtake one that is not delivered yet; the store has %s",
+  async (how) => {
+    const world = new RoomsWorld({ nodes: 2 });
+    const [ann, ben, cat] = [await world.enter("ann"), await world.enter("ben"), await world.enter("cat", { node: 1 })];
+    for (const channel of [CHAT, inbox("ben")]) ben.subscribe(channel);
+    await world.pass(1200);
+    for (const client of [ann, ben, cat]) client.take();
+    // The line of cat is stored first, and answered late: the later one waits for it.
+    const first = Promise.withResolvers<void>();
+    let isFirst = true;
+    world.history.beforeAnswer = (call) => {
+      if (call !== "append" || !isFirst) return;
+      isFirst = false;
+      return first.promise;
+    };
+    cat.publish(CHAT, { nr: "cat" });
+    await world.pass(2);
+    const lookup = (): Promise<undefined> =>
+      how === "failed" ? Promise.reject(new Error("planted")) : Promise.resolve(undefined);
+    world.hooks.receiver = (channel) => (channel === CHAT ? undefined : lookup());
+    ann.publish(CHAT, { nr: 1 });
+    ann.publish(inbox("ben"), { nr: 2 });
+    await world.pass(5);
+    expect(data(ben)).toEqual([]);
+    first.resolve();
+    await world.pass(1500);
+    const expected = [{ nr: "cat" }, { nr: 1 }, { nr: 2 }];
+    expect(data(ben)).toEqual(how === "failed" ? expected.slice(0, 2) : expected);
+    expect(ann.newFrames()).toEqual(how === "failed" ? ["ack r1", "error backend_error r2"] : ["ack r1", "ack r2"]);
+  },
+);

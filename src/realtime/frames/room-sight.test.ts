@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
-import { UNSEEN_MS, UNSEEN_TIMES_BURST } from "../subscriptions/limits.ts";
+import { SHOWN_AFTER_MS, UNSEEN_MS, UNSEEN_TIMES_BURST } from "../subscriptions/limits.ts";
 import type { Client } from "../testing/kit.ts";
 import { ROOM_ID, RoomsWorld } from "../testing/rooms.ts";
 
@@ -154,9 +154,22 @@ describe("a holder of places that connects again and again without being shown",
     for (let nr = 0; nr < 3 * UNSEEN_TIMES_BURST; nr++) {
       const eve = await world.enter("eve", EVE);
       expect(await world.subscribes(eve, CHAT, ROOM)).toEqual(["ack", "ack"]);
+      await world.pass(SHOWN_AFTER_MS);
       eve.vanish();
       await world.pass(100);
     }
+  });
+
+  test("is one that asks for the channel of the room and is gone before it is shown", async () => {
+    const world = new Trial();
+    const answers: string[] = [];
+    for (let nr = 0; nr <= UNSEEN_TIMES_BURST; nr++) {
+      const eve = await world.enter(`eve${nr}`, EVE);
+      answers.push(...(await world.subscribes(eve, CHAT)));
+      eve.subscribe(ROOM);
+      eve.vanish();
+    }
+    expect(answers).toEqual([...new Array(UNSEEN_TIMES_BURST).fill("ack"), "action_not_permitted"]);
   });
 });
 

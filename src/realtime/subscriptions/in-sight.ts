@@ -11,7 +11,7 @@ import { roomChannel, roomChannelKind } from "../../protocol/room-channels.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { ConnectionObserver } from "../connections/connections.ts";
 import type { Connection } from "../state/connection.ts";
-import { UNSEEN_MS, UNSEEN_TIMES_BURST, UNSEEN_TIMES_PER_SECOND } from "./limits.ts";
+import { SHOWN_AFTER_MS, UNSEEN_MS, UNSEEN_TIMES_BURST, UNSEEN_TIMES_PER_SECOND } from "./limits.ts";
 import type { Narrowing } from "./narrowing.ts";
 
 interface InSightParts {
@@ -54,7 +54,8 @@ export class InSight implements ConnectionObserver {
   /** It has asked for the subscription to this channel. */
   subscribed(connection: Connection, seat: RoomSeat, channel: string): void {
     if (channel !== roomChannel(seat.claims.room)) return;
-    if (this.isInTime(connection)) this.times.charge(holderOf(seat), -1);
+    // Not given back at once: a connection that is cut before presence is sent was seen by no one.
+    if (this.isInTime(connection)) this.parts.clock.after(SHOWN_AFTER_MS, () => this.giveBack(connection, seat));
     this.until.delete(connection);
   }
 
@@ -77,6 +78,10 @@ export class InSight implements ConnectionObserver {
       if (!connection.open || this.until.get(connection) !== untilMs) return;
       boundary.forConnection("timer", connection, () => this.missed(connection));
     });
+  }
+
+  private giveBack(connection: Connection, seat: RoomSeat): void {
+    if (connection.open && isSeen(connection, seat)) this.times.charge(holderOf(seat), -1);
   }
 
   private missed(connection: Connection): void {
