@@ -1,6 +1,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
 import { anAppId } from "../base/testing/ids.ts";
+import type { Problem } from "../protocol/codes.ts";
 import type { PageRequest } from "../store/contract/recordings.ts";
 import { sqlitePlaces, withApps } from "../store/testing/places.ts";
 import { fill } from "../store/testing/recordings.ts";
@@ -57,6 +58,42 @@ test("only one of many calls waits for an upload that is being written to; all o
   const made = await Promise.all(calls);
   expect(new Set(made.map((one) => JSON.stringify(one))).size).toBe(1);
   expect(made[0]?.sizeInBytes).toBe(10);
+  await kit.close();
+});
+
+test("calls that fail alike share one more attempt, and too many that wait are refused", async () => {
+  const kit = await makeKit();
+  const id = await kit.begin();
+  const attempts = spyOn(kit.locks, "exclusively");
+  const codes = async (totals: readonly number[]): Promise<Map<string, number>> => {
+    attempts.mockClear();
+    const outcomes = await Promise.allSettled(totals.map((total) => kit.recordings.complete(kit.app, id, { total })));
+    const counts = new Map<string, number>();
+    for (const one of outcomes) {
+      const code = one.status === "rejected" ? String((one.reason as Problem).code) : "completed";
+      counts.set(code, (counts.get(code) ?? 0) + 1);
+    }
+    return counts;
+  };
+  expect(await codes(Array.from({ length: 50 }, () => 5))).toEqual(new Map([["upload_incomplete", 50]]));
+  expect(attempts.mock.calls.length).toBe(2);
+  const many = await codes(Array.from({ length: 150 }, (_, nr) => nr + 1));
+  expect(many).toEqual(
+    new Map([
+      ["upload_incomplete", 101],
+      ["upload_busy", 49],
+    ]),
+  );
+  await kit.close();
+});
+
+test("another application's upload is not touched", async () => {
+  const kit = await makeKit();
+  const id = await kit.begin();
+  const attempts = spyOn(kit.locks, "exclusively");
+  const foreign = kit.recordings.complete(anAppId("other"), id, { total: 10 });
+  await expect(foreign).rejects.toMatchObject({ code: "recording_not_found" });
+  expect(attempts).not.toHaveBeenCalled();
   await kit.close();
 });
 

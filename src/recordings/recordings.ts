@@ -6,6 +6,7 @@ import { LEASE_MS, type Lease } from "../store/contract/leases.ts";
 import type { RecordingFilter, RecordingRow, RecordingStore, Stored, UploadRow } from "../store/contract/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { RecordingMetrics } from "./budgets/metrics.ts";
+import { asError, type CompleteRequest, Completions, isBusy } from "./completions.ts";
 import { dispositionOf, downloadName } from "./files/download-name.ts";
 import type { Disposition, Links } from "./files/links.ts";
 import type { Span } from "./files/range.ts";
@@ -26,13 +27,6 @@ interface RecordingParts {
   readonly metrics: RecordingMetrics;
   readonly log: Pick<Log, "error">;
   readonly nowMs: () => number;
-}
-
-export interface CompleteRequest {
-  /** Unix seconds; absent: now. */
-  readonly endTime?: number | undefined;
-  /** How many bytes were sent; needed where no part has named the total. */
-  readonly total?: number | undefined;
 }
 
 /** In this filter `room` is an id or a name. */
@@ -70,34 +64,14 @@ const COMPLETE_RETRY_MS = 50;
 /** While a node finishes a file in a bucket, its bytes can be neither in parts nor in a whole object for a moment. */
 const FINISHING_MS = 1000;
 
-const isBusy = (error: Error): boolean => error instanceof Problem && error.code === "upload_busy";
-const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
-
 export class Recordings {
-  /** By application and upload. Bound: one entry per upload that is being completed here: OPEN_UPLOADS_MAX per application. */
-  private readonly completing = new Map<string, Promise<RecordingRow | Error>>();
+  private readonly completions = new Completions(COMPLETE_WAIT_MS);
 
   constructor(private readonly parts: RecordingParts) {}
 
   /** A repeated call returns the same recording, also while another call completes it here or on another node: an answer may get lost. */
-  async complete(app: AppId, id: string, wanted: CompleteRequest = {}): Promise<RecordingRow> {
-    for (;;) {
-      // Only one call waits for an upload that is being written to: each would ask the storage again and again.
-      const earlier = this.completing.get(`${app} ${id}`);
-      const outcome = await (earlier ?? this.completeOnce(app, id, wanted));
-      if (!(outcome instanceof Error)) return outcome;
-      // Another failure may be due to what the earlier call wanted.
-      if (!earlier || isBusy(outcome)) throw outcome;
-    }
-  }
-
-  private async completeOnce(app: AppId, id: string, wanted: CompleteRequest): Promise<RecordingRow | Error> {
-    const key = `${app} ${id}`;
-    const work = this.completeWhenFree(app, id, wanted).catch(asError);
-    this.completing.set(key, work);
-    const outcome = await work;
-    this.completing.delete(key);
-    return outcome;
+  complete(app: AppId, id: string, wanted: CompleteRequest = {}): Promise<RecordingRow> {
+    return this.completions.complete(app, id, wanted, () => this.completeWhenFree(app, id, wanted));
   }
 
   private async completeWhenFree(app: AppId, id: string, wanted: CompleteRequest): Promise<RecordingRow> {
@@ -117,9 +91,11 @@ export class Recordings {
 
   private async tryToComplete(app: AppId, id: string, wanted: CompleteRequest): Promise<RecordingRow | Error> {
     const { store, locks, log } = this.parts;
-    const outcome = await withStorageProblems(log, () =>
-      locks.exclusively(app, id, (row, lease) => this.completeAlone(row, lease, wanted)),
-    ).catch(asError);
+    const outcome = await withStorageProblems(log, async () => {
+      // Before the lease is taken: the id may be that of another application.
+      await locks.open(app, id);
+      return locks.exclusively(app, id, (row, lease) => this.completeAlone(row, lease, wanted));
+    }).catch(asError);
     if (!(outcome instanceof Error)) return outcome;
     // If another node has completed it, the failure of this attempt does not matter.
     return (await store.recording(app, id).catch(() => undefined)) ?? outcome;
