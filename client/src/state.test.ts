@@ -59,15 +59,57 @@ test("new metadata of a member leaves its state", async () => {
   expect(names()).toEqual(["a"]);
 });
 
-test("one's own state is set again on a new connection", async () => {
+/** One's own state is set; then the connection is lost, and the subscription is acked on the next one. */
+async function resubscribed(): Promise<void> {
   const set = states.set({ typing: true });
   await settled();
   await kit.service.socket.ack("state");
   await set;
   await kit.reconnected();
-  expect(kit.service.socket.of("state")).toHaveLength(0);
   await kit.service.socket.ack("subscribe");
+}
+
+const repeated = (): number => kit.service.socket.of("state").length;
+
+test("one's own state is set again on a new connection, when the roster is there", async () => {
+  await resubscribed();
+  // Before that it would be refused, and count against the rate.
+  expect(repeated()).toBe(0);
+  await presence({ snapshot: true });
   expect(kit.service.socket.last("state")).toMatchObject({ state: { typing: true } });
+  await presence({ snapshot: true });
+  expect(repeated()).toBe(1);
+});
+
+test("a state that is set now is sent once, also if its roster comes later", async () => {
+  await kit.reconnected();
+  const set = states.set({ typing: true });
+  await settled();
+  await kit.service.socket.ack("subscribe");
+  expect(repeated()).toBe(1);
+  await kit.service.socket.ack("state");
+  await set;
+  await presence({ snapshot: true });
+  expect(repeated()).toBe(1);
+});
+
+test("it is set again and again while many channels use up the rate, until it is another one", async () => {
+  await resubscribed();
+  await presence({ snapshot: true });
+  for (let tries = 1; tries < 20; tries++) {
+    await kit.service.socket.refuse("state", "rate_limited");
+    expect(repeated()).toBe(tries);
+    await kit.clock.advance(1000);
+    expect(repeated()).toBe(tries + 1);
+  }
+  await kit.service.socket.refuse("state", "rate_limited");
+  const removed = states.set(null);
+  await settled();
+  await kit.service.socket.ack("state");
+  await removed;
+  const before = repeated();
+  await kit.clock.advance(5000);
+  expect(repeated()).toBe(before);
 });
 
 test("one's own state is not among those of the others, although the service sends it", async () => {

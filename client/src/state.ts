@@ -16,6 +16,11 @@ export type { MemberState, StateEvents };
 /** A roster comes at most half a second after its subscribe, and later if many are sent. */
 const AGAIN_MS = 200;
 const TRIES_MAX = 10;
+/** The service takes ten states per second: those of many channels are set again one after another. */
+const LIMITED_MS = 1000;
+
+const codeOf = (error: unknown): string => (error instanceof ParleyError ? error.code : "");
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class States<S extends object> extends Emitter<StateEvents<S>> {
   private readonly byId = new Map<string, MemberState<S>>();
@@ -27,6 +32,10 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
   private settings = 0;
   private end: (() => void) | undefined;
   private view: ReadonlyMap<string, MemberState<S>> | undefined;
+  /** One's own state is to be set again with the roster. */
+  private isRosterAwaited = false;
+  /** Subscriptions that have set the state again: the last one counts. */
+  private repeats = 0;
 
   constructor(private readonly channel: Channel) {
     super("stateOf(channel)");
@@ -88,8 +97,10 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
     const ends = [
       this.channel.extend({
         fields: { state: true },
-        // A new connection has no state.
-        subscribed: () => this.repeat(),
+        // A new connection has no state, and may have one when its roster is there: what is refused before counts, too.
+        subscribed: () => {
+          this.isRosterAwaited = this.own !== null && this.settings === 0;
+        },
         received: (frame) => this.received(frame),
       }),
       // Presence decides who has left, because a long roster comes in several parts.
@@ -107,9 +118,15 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
     this.view = undefined;
   }
 
-  private repeat(): void {
-    // An error of the channel is reported there.
-    if (this.own !== null && this.settings === 0) this.send().catch(() => undefined);
+  private async repeat(state: S, nr: number): Promise<void> {
+    while (this.own === state && this.repeats === nr)
+      try {
+        return await this.send();
+      } catch (error) {
+        // Other errors are reported by the channel, or end with the connection.
+        if (codeOf(error) !== "rate_limited") return;
+        await pause(LIMITED_MS * (1 + Math.random()));
+      }
   }
 
   /** A subscription has a state from its announcement on, which follows its roster. */
@@ -119,15 +136,19 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
         await this.channel.request({ type: "state", state: this.own });
         return;
       } catch (error) {
-        const code = error instanceof ParleyError ? error.code : "";
+        const code = codeOf(error);
         // A state ends with its connection.
         if (this.own === null && (code === "not_connected" || code === "connection_lost")) return;
         if (tries === TRIES_MAX || code !== "channel_not_authorized") throw error;
-        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+        await pause(AGAIN_MS);
       }
   }
 
   private received({ joined = [], changed = [], snapshot }: Frame): void {
+    if (snapshot && this.isRosterAwaited) {
+      this.isRosterAwaited = false;
+      if (this.own !== null) void this.repeat(this.own, ++this.repeats);
+    }
     // New metadata comes as a join without a state, and changes no state.
     for (const entry of joined) if (snapshot || entry.state !== undefined) this.put(entry);
     for (const entry of changed) this.put(entry);
