@@ -25,8 +25,8 @@ const PLACES = 3;
 const WARM_UP_POINTS = 3;
 /** The heap of a runtime moves by itself: this much of growth over the rest of the day is none. */
 const GROWTH_MAX = 0.08;
-const TIMERS_MAX = 40;
 /** What is under way at the moment; a day makes thousands of each. */
+const TIMERS_MAX = 100;
 const MORE_OBJECTS_MAX = 100;
 
 interface Point {

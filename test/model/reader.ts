@@ -226,7 +226,10 @@ export class Reader {
         // The receiver may know an older state of a damped member, but it must know the member.
         const mayBeOld = known !== undefined && this.context.damping.isDamped(connection, subscription.channel, peerId);
         const mayLinger = this.context.graces.possible(connection.app, subscription.channel, peerId).length > 0;
-        if (known !== truth && known !== before && !mayBeOld && !mayLinger && !this.context.world.history)
+        // A member is shown when it subscribes, and its ack comes when its roster is there.
+        const mayBeNew = known !== undefined && isAsking(sender, subscription.channel);
+        const mayDiffer = mayBeOld || mayLinger || mayBeNew || this.context.world.history;
+        if (known !== truth && known !== before && !mayDiffer)
           ruleBroken(connection, `${what}: it knows ${known} of it on ${subscription.channel}, correct is ${truth}`);
       } else if (known === undefined) {
         const must =
