@@ -147,3 +147,21 @@ test("a file with a damaged frame in the middle keeps the others", async () => {
   const { durationMs } = await mended(damaged);
   expect(durationMs).toBe(40_000);
 });
+
+/** One page of an Ogg file, whose checksum the library does not need. */
+function oggPage(flags: number, track: number, text: string): Uint8Array {
+  const page = Buffer.alloc(28 + text.length);
+  page.write("OggS");
+  page.writeUInt8(flags, 5);
+  page.writeUInt32LE(track, 14);
+  page.writeUInt8(1, 26);
+  page.writeUInt8(text.length, 27);
+  page.write(text, 28);
+  return page;
+}
+
+test("a file of thousands of tracks is refused before the library reads it", async () => {
+  const begins = Array.from({ length: 9000 }, (_, track) => oggPage(2, track, "OpusHead".padEnd(19, "\0")));
+  expect(mended(concat(...begins))).rejects.toThrow("it has 9 tracks");
+  expect(mended(concat(...begins.slice(0, 8)))).rejects.toThrow("no frame in it can be read");
+});

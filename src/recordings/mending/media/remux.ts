@@ -8,6 +8,7 @@ import type { RecordingFormat } from "../../../store/contract/recordings.ts";
 import { formatOf, SIGNATURE_BYTES } from "../../files/signature.ts";
 import { type CountedMedia, checkTracks, requireAllOf } from "./count.ts";
 import { countMp4 } from "./mp4-count.ts";
+import { checkOggTracks } from "./ogg-count.ts";
 import { type Copied, type CopiedTrack, copyPackets } from "./packets.ts";
 import { countWebm } from "./webm-count.ts";
 import { GapFile, gapBytes } from "./webm-index.ts";
@@ -158,10 +159,12 @@ class Remuxing {
   }
 }
 
-/** Nothing is counted in an Ogg file: a recorder writes one track into it, and what is copied of it is compared with its size. */
+/** No frames are counted in an Ogg file: a recorder writes one track into it, and what is copied of it is compared with its size. */
 async function mediaIn(file: FileHandle, format: RecordingFormat, size: number, end: number): Promise<CountedMedia> {
   if (format === "webm") return countWebm(file, size, end);
-  return format === "mp4" ? countMp4(file, size) : new Map();
+  if (format === "mp4") return countMp4(file, size);
+  await checkOggTracks(file);
+  return new Map();
 }
 
 /** The container stays the same. `headEnds` is called before the first frame of a WebM file is written. */
