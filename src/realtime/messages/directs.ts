@@ -118,7 +118,9 @@ export class Directs {
     }
     if (result !== DEFERRED) return this.sent(spaceId, to, envelope, sender, result);
     const decided = await this.waiting.add({ spaceId, to, envelope, sender, order, attempt, arrivals });
-    return decided === undefined ? "rate_limited" : this.sent(spaceId, to, envelope, sender, decided);
+    if (decided !== undefined) return this.sent(spaceId, to, envelope, sender, decided);
+    // What other nodes have been asked to deliver may arrive, although nothing waits for it here.
+    return attempt.number > 0 ? "backend_error" : "rate_limited";
   }
 
   /** Later messages to the peer wait for an attempt that is not decided: an exception decides it. */

@@ -1,8 +1,9 @@
-/** An attempt to deliver a direct message that throws costs that attempt, and nothing else. */
+/** Attempts to deliver a direct message that throw, and messages for which there is no place to wait. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { anAppId } from "../../base/testing/ids.ts";
-import { type DirectAttempt, UNAVAILABLE } from "../../engine/engine.ts";
+import { type DirectAttempt, type Engine, type Sent, UNAVAILABLE } from "../../engine/engine.ts";
+import { delayed } from "../../engine/testing/traffic.ts";
 import { NO_ARRIVALS } from "../state/arrivals.ts";
 import { turn, World } from "../testing/kit.ts";
 import { type WaitingSend, WaitingSends } from "./waiting-sends.ts";
@@ -85,4 +86,30 @@ test("a first attempt that throws does not keep later messages to its receiver w
     await turn();
   }
   expect(ann.newFrames()).toEqual(["direct cat 2"]);
+});
+
+/** As the engine of a cluster, it numbers what it sends: a node that is slow may still deliver it. */
+function numbering(engine: Engine): Engine {
+  const send = engine.send.bind(engine);
+  let last = 0;
+  return Object.assign(engine, {
+    send: (...[spaceId, to, envelope, isHere, attempt]: Parameters<Engine["send"]>): Sent => {
+      if (attempt) attempt.number ||= ++last;
+      return send(spaceId, to, envelope, isHere, attempt);
+    },
+  });
+}
+
+test("what other nodes were asked to deliver is not known to be lost when too much waits", async () => {
+  const world = new World({ nodes: 2, traffic: delayed(20), engine: numbering });
+  const ben = world.connect("ben");
+  world.connect("ann", { node: 1, expiresInMs: 2000 });
+  world.advance(2000);
+  for (let n = 0; n < 70; n++) ben.send("ann", n);
+  for (let passedMs = 0; passedMs < 300; passedMs += 50) {
+    world.advance(50);
+    await turn();
+  }
+  // Each one was on its way before the first answer: the other node may be slow, and deliver it.
+  expect(ben.newFrames()).toEqual(Array.from({ length: 6 }, (_, n) => `error backend_error r${65 + n}`));
 });
