@@ -109,6 +109,26 @@ describe("rename", () => {
     expect(other.floor.renamed.at(-1)?.name).toBe((await stored(ada)) ?? "");
   });
 
+  test("is answered by other nodes before they have read it: they answer a limited number of requests at a time", async () => {
+    const ada = await enters({ name: "Ada" }, other);
+    const { meetings } = world.store;
+    const [stay, goOn] = [meetings.stay, Promise.withResolvers<void>()];
+    let reads = 0;
+    meetings.stay = async (id) => {
+      reads++;
+      await goOn.promise;
+      return stay.call(meetings, id);
+    };
+    for (let nr = 0; nr < 50; nr++)
+      expect(await node.floor.ask("meetings.renamed", { id: ada.id })).toEqual([true, true]);
+    // One is under way on each node; another waits for it, for all others.
+    expect(reads).toBe(2);
+    goOn.resolve();
+    meetings.stay = stay;
+    await rename(ada, "Grace");
+    expect(other.floor.renamed.at(-1)).toEqual({ peerId: ada.id, name: "Grace" });
+  });
+
   test("is taken over by the next connect token, and by a connection with an earlier one", async () => {
     const ada = await enters({ name: "Ada" });
     await rename(ada, "Grace");

@@ -32,20 +32,27 @@ export interface Renaming {
 
 export class Naming {
   /** One at a time on this node: of two names the last one must stay. */
-  private showing: Promise<unknown> = Promise.resolve();
+  private showing: Promise<void> = Promise.resolve();
+  /** Bound: stays, by id, each once however often it is renamed; removed when its name is read. */
+  private readonly waiting = new Map<string, Promise<void>>();
 
   constructor(private readonly parts: NamingParts) {
     parts.floor.on(RENAMED, (payload) => {
       const id = isObject(payload) ? payload.id : undefined;
       if (typeof id !== "string") return false;
-      return this.showHere(id).then(() => true);
+      // The answer does not wait for the store: nodes answer a limited number of requests at a time, of all applications.
+      void this.showHere(id);
+      return true;
     });
   }
 
   /** On this node: the stay is shown under the name that the store has. */
-  async showHere(id: string): Promise<void> {
+  showHere(id: string): Promise<void> {
+    const waits = this.waiting.get(id);
+    if (waits) return waits;
     this.showing = this.showing.then(() => this.show(id)).catch(this.parts.failed);
-    await this.showing;
+    this.waiting.set(id, this.showing);
+    return this.showing;
   }
 
   /** `other` is inside, and may be the one who renames. */
@@ -60,11 +67,14 @@ export class Naming {
     if (renamed === "too often")
       throw new Problem("action_not_permitted", `You have changed your name ${RENAMES_PER_STAY_MAX} times already.`);
     await floor.ask(RENAMED, { id }).catch(failed);
+    await this.showHere(id);
     await notices.renamed({ app, room }, id, name);
   }
 
   /** Read anew, and not sent along: names that are given at the same time may arrive in another order. */
   private async show(id: string): Promise<void> {
+    // A name that is given from now on may be missed by this reading.
+    this.waiting.delete(id);
     const stay = await this.parts.store.stay(id);
     if (stay?.ended === null) this.parts.stays.renameHere(stay.app, id, stay.name);
   }

@@ -10,7 +10,7 @@ import {
   REQUEST_TEXT_MAX_CHARS,
   RESPONSE_TEXT_MAX_CHARS,
 } from "../wire/payload.ts";
-import { ANSWERING_MAX } from "./node-texts.ts";
+import { ANSWERING_MAX, WAITING_MAX_CHARS } from "./node-texts.ts";
 
 let open: TestCluster | undefined;
 afterEach(async () => {
@@ -90,11 +90,12 @@ test("a rejected response is reported, and the next request is answered", async 
   expect((await requested(nodes, nodeA, "q")).isComplete).toBeTrue();
 });
 
-test("requests above the number that is answered at a time get no response", async () => {
+/** How many of these requests are answered, if all of them are there before the first answer. */
+async function answered(texts: readonly string[]): Promise<number> {
   const { nodes, nodeA, nodeB } = await pair();
   const work = Promise.withResolvers<string>();
   nodeB.respond = () => work.promise;
-  const asked = Array.from({ length: ANSWERING_MAX + 5 }, () => nodeA.engine.request("q"));
+  const asked = texts.map((text) => nodeA.engine.request(text));
   await nodes.settle();
   work.resolve("done");
   let results: readonly boolean[] | undefined;
@@ -102,7 +103,19 @@ test("requests above the number that is answered at a time get no response", asy
     results = all.map(({ isComplete }) => isComplete);
   });
   await nodes.until(() => results !== undefined);
-  expect(results?.filter((isComplete) => isComplete)).toHaveLength(ANSWERING_MAX);
+  return results?.filter((isComplete) => isComplete).length ?? 0;
+}
+
+test("requests above the number that is answered at a time wait: one application's do not end another's", async () => {
+  expect(await answered(new Array(10 * ANSWERING_MAX).fill("q"))).toBe(10 * ANSWERING_MAX);
+});
+
+test("those that wait have a bound; further ones get no response", async () => {
+  const long = "q".repeat(REQUEST_TEXT_MAX_CHARS);
+  const waiting = Math.floor(WAITING_MAX_CHARS / (REQUEST_TEXT_MAX_CHARS + 256));
+  expect(await answered([...new Array(ANSWERING_MAX).fill("q"), ...new Array(waiting + 5).fill(long)])).toBe(
+    ANSWERING_MAX + waiting,
+  );
 });
 
 test("a notification that cannot be handled is reported, and later ones arrive", async () => {

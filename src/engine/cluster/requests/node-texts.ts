@@ -1,7 +1,7 @@
 /**
- * Texts between parts of the nodes, for what operators look at (engine.ts, `request` and `notify`). They share one transport with the
- * messages of clients and must not delay them: a request is answered in a turn of its own, and a long response is sent in pieces
- * over several turns.
+ * Texts between parts of the nodes: what operators look at, and what meetings change (engine.ts, `request` and `notify`). They share one
+ * transport with the messages of clients and must not delay them: a request is answered in a turn of its own, and a long response is
+ * sent in pieces over several turns.
  */
 import type { NodeName, NodeResponses } from "../../engine.ts";
 import type { NodeCallbacks } from "../nodes/callbacks.ts";
@@ -21,8 +21,16 @@ import type { Requests } from "./requests.ts";
 /** Pieces that are sent in one turn: encoding them takes less than a millisecond. */
 const PIECES_AT_ONCE = 16;
 const PAUSE_MS = 2;
-/** Bound: requests that are being answered. Further ones get no response. */
+/** Requests that are being answered. Further ones wait. */
 export const ANSWERING_MAX = 100;
+/** Those that wait, each counted with some characters more for itself. Further ones get no response. */
+export const WAITING_MAX_CHARS = 4 * 1024 * 1024;
+const WAITING_EACH_CHARS = 256;
+
+interface WaitingRequest {
+  readonly text: string;
+  readonly send: (text: string) => void;
+}
 
 interface NodeTextsParts {
   readonly local: Pick<NodeCallbacks, "id" | "respond">;
@@ -37,6 +45,9 @@ interface NodeTextsParts {
 
 export class NodeTexts {
   private answering = 0;
+  /** Bound: WAITING_MAX_CHARS. */
+  private readonly waiting: WaitingRequest[] = [];
+  private waitingChars = 0;
 
   constructor(private readonly parts: NodeTextsParts) {}
 
@@ -63,8 +74,15 @@ export class NodeTexts {
 
   /** A request of another node. An error means that there is no response. */
   answer(text: string, send: (text: string) => void): void {
+    if (this.answering < ANSWERING_MAX) return this.begin({ text, send });
+    const chars = text.length + WAITING_EACH_CHARS;
+    if (this.waitingChars + chars > WAITING_MAX_CHARS) return;
+    this.waitingChars += chars;
+    this.waiting.push({ text, send });
+  }
+
+  private begin({ text, send }: WaitingRequest): void {
     const { local, boundary, later } = this.parts;
-    if (this.answering >= ANSWERING_MAX) return;
     this.answering++;
     const respond = async (): Promise<void> => {
       try {
@@ -73,9 +91,17 @@ export class NodeTexts {
         boundary.report(error, { in: "respond" });
       } finally {
         this.answering--;
+        this.beginNext();
       }
     };
     later(() => void respond(), 0);
+  }
+
+  private beginNext(): void {
+    const next = this.waiting.shift();
+    if (!next) return;
+    this.waitingChars -= next.text.length + WAITING_EACH_CHARS;
+    this.begin(next);
   }
 
   private send(text: string, send: (text: string) => void): void {
