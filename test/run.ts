@@ -111,6 +111,8 @@ const SUITES: readonly Suite[] = [
     needs: [{ program: "turnserver", name: "coturn" }, { program: "ip", name: "iproute2" }, CHROMIUM],
   },
   tests("deploy", "./test/deploy"),
+  // In full every form in which Parley is installed is built; its pages are opened in a browser.
+  { ...tests("release", "./test/release"), needs: [CHROMIUM] },
   tests("model", "./test/model"),
   tests("fuzz", "./test/fuzz"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },

@@ -1,12 +1,11 @@
 /** Numbered migrations: each runs once, in order. Missing ones run in one transaction. */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { SQL } from "bun";
+import { assetsIn, readAsset } from "../base/assets.ts";
 import { systemClock } from "../base/clock.ts";
 import { StoreError } from "./contract/store.ts";
 import type { Database } from "./engines/database.ts";
 
-const FOLDER = join(import.meta.dir, "migrations");
+const FOLDER = "src/store/migrations";
 
 interface Migration {
   readonly version: number;
@@ -14,9 +13,8 @@ interface Migration {
 }
 
 const migrations = (): Migration[] =>
-  readdirSync(FOLDER)
+  assetsIn(FOLDER)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-    .sort()
     .map((file) => ({ version: Number(file.slice(0, 4)), file }));
 
 /** The schema version that this version of Parley uses. */
@@ -36,7 +34,7 @@ export function migrate(database: Database, lock: (tx: SQL) => Promise<void> = a
       );
     }
     for (const { version, file } of migrations().filter((one) => one.version > present)) {
-      await tx.unsafe(readFileSync(join(FOLDER, file), "utf8"));
+      await tx.unsafe(readAsset(`${FOLDER}/${file}`));
       await tx`INSERT INTO migrations (version, applied) VALUES (${version}, ${systemClock.wallMs()})`;
     }
   });

@@ -4,7 +4,9 @@
  *
  * There is one slot more than workers: a worker is replaced by one in the free slot, which is ready before the old one drains.
  */
+import { childEnvironment } from "../base/self.ts";
 import type { Loaded } from "../config/load.ts";
+import { CALLED_AS, PROGRAM_VARIABLE } from "../config/program.ts";
 import type { TeamState } from "../node/parts/team.ts";
 import type { Log } from "../telemetry/log.ts";
 import { Gathering } from "./gathering.ts";
@@ -129,6 +131,7 @@ export class Supervisor {
       stdin: "ignore",
       stdout: "inherit",
       stderr: "inherit",
+      env: childEnvironment("worker", { ...process.env, [PROGRAM_VARIABLE]: CALLED_AS }),
     });
     const worker = new WorkerProcess(slot, child, performance.now());
     this.workers.set(slot, worker);

@@ -1,11 +1,17 @@
-/** How tests start Parley: from its sources, or from the bundle that `npm test` makes of them once (service-bundle.ts). */
+/**
+ * How tests start Parley: from its sources, from the bundle that `npm test` makes of them once (service-bundle.ts), or as the single
+ * executable that PARLEY_TEST_EXECUTABLE names.
+ */
 import { join } from "node:path";
 
 const SOURCES = join(import.meta.dir, "../../src/main.ts");
 
 export const PARLEY_MAIN = process.env.PARLEY_TEST_MAIN || SOURCES;
 
-export const parleyCommand = (...args: readonly string[]): string[] => commandOf(PARLEY_MAIN, args);
+const { PARLEY_TEST_EXECUTABLE: EXECUTABLE } = process.env;
+
+export const parleyCommand = (...args: readonly string[]): string[] =>
+  EXECUTABLE ? [EXECUTABLE, ...args] : commandOf(PARLEY_MAIN, args);
 
 /** For a process that changes modules of the service before they are used: a bundle has none. */
 export const sourcesCommand = (...args: readonly string[]): string[] => commandOf(SOURCES, args);

@@ -18,4 +18,11 @@ export const ABOUT: readonly Command[] = [
     examples: ["parley version"],
     load: async () => (await import("../version.ts")).version,
   },
+  {
+    name: "licences",
+    summary: "list what Parley consists of, with all licences",
+    flags: [JSON_OUT],
+    examples: ["parley licences", "parley licences --json | jq -r .licence"],
+    load: async () => (await import("../commands/about/licences.ts")).licencesCommand,
+  },
 ];

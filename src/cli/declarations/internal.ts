@@ -1,5 +1,6 @@
-/** Commands that the service itself runs, in processes of their own. They are in no help, because no one else needs them. */
+/** Commands that are in no help: those that the service itself runs, in processes of their own, and other spellings. */
 import type { Command } from "../line/command.ts";
+import { JSON_OUT } from "../line/flags.ts";
 
 export const INTERNAL: readonly Command[] = [
   {
@@ -23,5 +24,12 @@ export const INTERNAL: readonly Command[] = [
     flags: [],
     examples: ["parley worker 0 /tmp/parley-abcdef"],
     load: async () => (await import("../commands/server/worker.ts")).runWorker,
+  },
+  {
+    name: "licenses",
+    summary: "list what Parley consists of, with all licences",
+    flags: [JSON_OUT],
+    examples: ["parley licenses"],
+    load: async () => (await import("../commands/about/licences.ts")).licencesCommand,
   },
 ];

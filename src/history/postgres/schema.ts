@@ -2,19 +2,16 @@
  * The tables and functions of history in PostgreSQL. They have numbered migrations of their own, because the embedded store has no
  * use for them. Functions that change get a new name, so that nodes of the previous version keep working during an upgrade.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { SQL } from "bun";
+import { assetsIn, readAsset } from "../../base/assets.ts";
 import { systemClock } from "../../base/clock.ts";
 import { StoreError } from "../../store/contract/store.ts";
 import { lockForMigrations } from "../../store/engines/postgres.ts";
 
-const FOLDER = join(import.meta.dir, "migrations");
+const FOLDER = "src/history/postgres/migrations";
 
 export async function migrateHistory(sql: SQL): Promise<void> {
-  const files = readdirSync(FOLDER)
-    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-    .sort();
+  const files = assetsIn(FOLDER).filter((file) => /^\d{4}_\w+\.sql$/.test(file));
   const known = files.length;
   await sql.begin(async (tx) => {
     await lockForMigrations(tx);
@@ -27,7 +24,7 @@ export async function migrateHistory(sql: SQL): Promise<void> {
       );
     for (const [index, file] of files.entries()) {
       if (index < present) continue;
-      await tx.unsafe(readFileSync(join(FOLDER, file), "utf8"));
+      await tx.unsafe(readAsset(`${FOLDER}/${file}`));
       await tx`INSERT INTO history_migrations (version, applied) VALUES (${index + 1}, ${systemClock.wallMs()})`;
     }
   });

@@ -1,11 +1,12 @@
 /**
  * Builds the pages of web/ with Bun's bundler: each index.html with the scripts and styles that it names, under names that contain
  * a hash of their content; and parley-client as one module. The result is kept in web/.build and used again as long as no source
- * has changed.
+ * has changed. An executable has it inside, and no sources.
  */
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readAsset } from "../../base/assets.ts";
 import { type Packed, pack } from "../response/packed.ts";
 import { Sources } from "./sources.ts";
 import { withoutUnusedPaths } from "./uplot.ts";
@@ -15,6 +16,8 @@ const BUILT = join(WEB, ".build");
 const CLIENT = join(WEB, "../client/src");
 const PROTOCOL = join(WEB, "../src/protocol");
 const MANIFEST = "manifest.json";
+/** What an executable has: an asset that scripts/build makes. */
+export const BUILT_PAGES = ".build/pages.json";
 /** Every page's folder, which is also its name. */
 export const PAGES = ["start", "docs", "dashboard", "meeting"] as const;
 export type PageName = (typeof PAGES)[number];
@@ -60,6 +63,7 @@ interface KeptAsset {
 
 /** The bundle of the present sources: from the folder of the last build, or built now. */
 export async function loadBundle(): Promise<Bundle> {
+  if (Bun.isStandaloneExecutable) return bundleOf(JSON.parse(readAsset(BUILT_PAGES)) as Manifest);
   // Everything that the pages import from this project, and the versions of the packages.
   const files = new Sources([WEB, PROTOCOL, CLIENT], [join(WEB, "../package.json")]);
   const stamp = files.stamp();
@@ -71,9 +75,22 @@ export async function loadBundle(): Promise<Bundle> {
     return bundleOf(built);
   }
   const bundle = await build();
-  const assets = [...bundle.assets].map(([name, asset]) => [name, toKeep(asset)]);
-  keep({ stamp, sources, pages: bundle.pages, assets: Object.fromEntries(assets), client: toKeep(bundle.client) });
+  keep({ stamp, sources, ...keptParts(bundle) });
   return bundle;
+}
+
+/** What an executable has under BUILT_PAGES: without dates, so that the same sources give the same bytes. */
+export const builtPages = async (): Promise<string> =>
+  JSON.stringify({ stamp: "", sources: "", ...keptParts(await build()) });
+
+function keptParts({ pages, assets, client }: Bundle): Omit<Manifest, "stamp" | "sources"> {
+  // Sorted: the bundler works on several threads, and lists its files in any order.
+  const names = [...assets].sort(([one], [other]) => (one < other ? -1 : 1));
+  return {
+    pages,
+    assets: Object.fromEntries(names.map(([name, asset]) => [name, toKeep(asset)])),
+    client: toKeep(client),
+  };
 }
 
 async function build(): Promise<Bundle> {

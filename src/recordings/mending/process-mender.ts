@@ -1,13 +1,15 @@
 /**
  * Mends in a process of its own: a hostile file can make the library loop, or take all memory, and then costs this process only.
  *
- * The process gets an empty environment and a temporary folder, so that it holds no secret. It is killed when it takes too long, too much memory
+ * The process gets nothing of the environment, and a temporary folder, so that it holds no secret. It is killed when it takes too long, too much memory
  * or too much space. It ends by itself when its standard input does, which happens when the service is killed.
  */
 import { readFile, stat } from "node:fs/promises";
 import { setPriority } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import type { Subprocess } from "bun";
+import { assetPath } from "../../base/assets.ts";
+import { childEnvironment, selfCommand, selfFlags } from "../../base/self.ts";
 import { plainLine } from "../../telemetry/printable.ts";
 import {
   MEND_ANSWER_MAX_BYTES,
@@ -24,13 +26,14 @@ interface ProcessMenderParts {
   readonly limits?: MendLimits;
 }
 
-/** The same program as this one, from its sources: they are beside it in an image and in a package too. */
-export const MEND_COMMAND: readonly string[] = [
-  process.execPath,
-  "--no-env-file",
-  "--smol",
-  join(import.meta.dir, "../../main.ts"),
-];
+/** Less memory, for somewhat more time. */
+const SMALL = "--smol";
+
+/** The same program as this one: where it is no executable, from its sources, which are beside it in an image and in a package too. */
+export const MEND_COMMAND: readonly string[] = selfCommand({
+  flags: ["--no-env-file", SMALL],
+  main: assetPath("src/main.ts"),
+});
 
 type Child = Subprocess<"pipe", "pipe", "ignore">;
 
@@ -77,7 +80,7 @@ export class ProcessMender implements Mender {
     const command = ["/bin/sh", "-c", LIMITED, "sh", String(cpuSeconds), ...this.parts.command, "mend", path, output];
     const child = Bun.spawn(command, {
       cwd: dirname(output),
-      env: {},
+      env: childEnvironment("mend", selfFlags(SMALL)),
       stdin: "pipe",
       stdout: "pipe",
       stderr: "ignore",

@@ -1,4 +1,5 @@
 /** `parley up --workers`: the supervisor of several workers, until a signal stops it. */
+import { selfCommand } from "../../../base/self.ts";
 import { Service, type ServiceParts } from "../../../workers/service.ts";
 import { WorkerFailed } from "../../../workers/worker-process.ts";
 import { Failure, ReportedFailure } from "../../line/errors.ts";
@@ -10,7 +11,7 @@ import { Shutdown } from "./shutdown.ts";
 const STOP_SLACK_MS = 20_000;
 
 export async function upWorkers({ config, sources, nodeId, count, log }: Omit<ServiceParts, "command">): Promise<void> {
-  const service = new Service({ config, sources, nodeId, count, log, command: sameProgram() });
+  const service = new Service({ config, sources, nodeId, count, log, command: selfCommand() });
   const shutdown = new Shutdown({
     stop: () => service.stop(),
     log,
@@ -38,9 +39,6 @@ export async function upWorkers({ config, sources, nodeId, count, log }: Omit<Se
     if (!service.isStopping) throw error instanceof WorkerFailed ? failureOf(error) : error;
   }
 }
-
-/** As this process was started, without its command and flags. */
-const sameProgram = (): string[] => [process.execPath, ...process.execArgv, Bun.main];
 
 const failureOf = ({ report, message }: WorkerFailed): Error =>
   report ? new ReportedFailure(report) : new Failure("worker", message);
