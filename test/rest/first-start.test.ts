@@ -111,22 +111,31 @@ describe("what a start reports", () => {
     using folder = scratch();
     const command = parleyCommand("up", "--port", "0", "--data", folder.path);
     for (const start of ["first", "second"]) {
-      await using terminal = new Terminal(command);
+      await using terminal = new Terminal(command, { NO_COLOR: "1" });
       const text = await terminal.shows(start === "first" ? /\n {4}curl .*\/apps/ : /note .*\n/);
       expect(text).toContain(`Parley ${manifest.version} is ready`);
       expect(text).toMatch(/^ {2}open {7}http:\/\/127\.0\.0\.1:\d+\/$/m);
       expect(text).toContain(`  data       ${folder.path}`);
       expect(text).toContain(HOW_TO_OPEN);
+      expect(text).toMatch(/^ {2}dashboard {2}http:\/\/127\.0\.0\.1:\d+\/dashboard$/m);
+      expect(text).toContain("  try        parley listen chat/1\n             parley publish chat/1 hello\n");
       expect(text).not.toContain("PARLEY_URL");
       expect(/^ {4}admin token +parley_admin_/m.test(text)).toBe(start === "first");
       expect(text).not.toContain('{"level"');
+    }
+    for (const [env, isColoured] of [
+      [{}, true],
+      [{ TERM: "dumb" }, false],
+    ] as const) {
+      await using terminal = new Terminal(command, env);
+      expect((await terminal.shows(/ is ready[\s\S]*hello\n/)).includes("\x1b[1mParley")).toBe(isColoured);
     }
   });
 
   test("on a terminal, a server on all interfaces lists this machine's addresses too", async () => {
     using folder = scratch();
     const command = parleyCommand("up", "--port", "0", "--data", folder.path);
-    await using terminal = new Terminal([...command, "--host", "0.0.0.0"], { PARLEY_DEMO: "off" });
+    await using terminal = new Terminal([...command, "--host", "0.0.0.0"], { PARLEY_DEMO: "off", NO_COLOR: "1" });
     const text = await terminal.shows(/ {2}data .*\n/);
     expect(text).not.toContain(HOW_TO_OPEN);
     const [, shown = ""] = /^ {2}open {7}(.*)$/m.exec(text) ?? [];

@@ -1,7 +1,7 @@
 /** Verification that a running service delivers what it promises. */
 import type { Command } from "../line/command.ts";
 import { VERIFY_DEFAULTS } from "../line/defaults.ts";
-import { JSON_OUT, KEY_HERE } from "../line/flags.ts";
+import { JSON_OUT, KEY_HERE, SERVICE } from "../line/flags.ts";
 
 const { clients, channels, rate, seconds, settle, prefix } = VERIFY_DEFAULTS;
 
@@ -39,6 +39,7 @@ export const VERIFY: readonly Command[] = [
         meaning: "accept members that leave and join while their connection stays open, because nodes were partitioned",
       },
       ...KEY_HERE,
+      ...SERVICE,
       JSON_OUT,
     ],
     details: `It is safe beside real traffic, because it uses its own channels and peers. The key needs all four actions.

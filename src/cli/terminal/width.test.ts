@@ -69,7 +69,7 @@ test("on a terminal of 80 columns no line of lists and of help is longer, but ex
 });
 
 test("a wide terminal and a pipe get the same lines", async () => {
-  for (const line of ["keys list", "rooms list", "help rooms create"]) {
+  for (const line of ["keys list --quiet", "rooms list --quiet", "help rooms create"]) {
     const piped = await cli.run(line);
     expect(await shown(line, 500)).toBe(piped.stdout);
   }

@@ -6,6 +6,7 @@ import { REPLAY_MAX_MESSAGES } from "../../../protocol/limits.ts";
 import { TALK_PEER_ID } from "../../line/defaults.ts";
 import { UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
+import { hasColours } from "../../terminal/colour.ts";
 import { LineWriter } from "../../terminal/line-writer.ts";
 import { asJsonLine, type Heard, ListenText } from "./listen-lines.ts";
 import { channelName, connect, note, noteTroubles, type Talk } from "./talk.ts";
@@ -81,7 +82,7 @@ class Listener {
     private readonly count = Number.POSITIVE_INFINITY,
   ) {
     this.isJson = input.isOn("json");
-    this.text = new ListenText(names, Boolean(process.stdout.isTTY) && !input.env.NO_COLOR);
+    this.text = new ListenText(names, hasColours(process.stdout, input.env));
     this.notSubscribed = new Set(names);
     for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => this.end.resolve());
     noteTroubles(talk);

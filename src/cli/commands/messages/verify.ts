@@ -5,7 +5,8 @@ import type { Counts } from "../../../verify/tally.ts";
 import { foundServer, serverUrl } from "../../calls/address.ts";
 import { type Credential, keyFromFile } from "../../calls/credentials.ts";
 import { foundKey } from "../../calls/found-credentials.ts";
-import { isThisMachine } from "../../calls/running-server.ts";
+import { isThisMachine } from "../../calls/loopback.ts";
+import { sayService } from "../../calls/service-line.ts";
 import type { CommandResult } from "../../line/command.ts";
 import { DEFAULT_URL, VERIFY_DEFAULTS, VERIFY_PREFIX_MAX_CHARS } from "../../line/defaults.ts";
 import { Failure, UsageError } from "../../line/errors.ts";
@@ -34,6 +35,7 @@ export async function verify(input: Input): Promise<CommandResult> {
   };
   const seconds = numberBetween(input, "seconds", VERIFY_DEFAULTS.seconds, 1, SECONDS_MAX);
   const settle = numberBetween(input, "settle", VERIFY_DEFAULTS.settle, 1, SECONDS_MAX);
+  sayService(input);
   await using fleet = await open(options);
   await fleet.talkFor(seconds);
   const report = await fleet.settle(settle * 1000, { allowFlaps: input.isOn("allow-flaps") });
@@ -73,11 +75,10 @@ function numberBetween(input: Input, name: string, initial: number, min: number,
 /** http and https are accepted too, because PARLEY_URL has them for the other commands. */
 function addresses(input: Input): string[] {
   const texts = input.texts("url");
-  const from = texts.length > 0 ? "--url" : "PARLEY_URL";
-  return (texts.length > 0 ? texts : [input.env.PARLEY_URL || serverUrl(input)]).map((text) => {
+  return (texts.length > 0 ? texts : [serverUrl(input)]).map((text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (!url || !/^(ws|http)s?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "")
-      throw new UsageError(`${from} must be an address such as ${DEFAULT_WS_URL}`);
+      throw new UsageError(`--url must be an address such as ${DEFAULT_WS_URL}`);
     return url.href.replace(/^http/, "ws");
   });
 }
