@@ -87,7 +87,7 @@ export const KEYS: readonly Command[] = [
     operands: [KEY],
     flags: [...ROTATION, ...CONTROL],
     examples: [
-      "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --grace 3600",
+      "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --grace 1h",
       "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --retire-previous --yes",
     ],
     load: async () => (await import("../commands/control/keys.ts")).rotate,

@@ -4,7 +4,7 @@ import { ROOM_FIELD_NAMES, TOKEN_FIELD_NAMES } from "../line/field-names.ts";
 import { APPLICATION, forLists, YES } from "../line/flags.ts";
 
 const ROOM: Operand = { name: "NAME", meaning: "the room's name" };
-const WHEN = "Unix seconds, a date such as 2030-01-31T18:00:00Z, or none";
+const WHEN = "Unix seconds, a date such as 2030-01-31T18:00:00Z, a time from now such as 2h or 7d, or none";
 const fieldsFlag = (fields: readonly string[]): Flag => ({
   name: "fields",
   value: "JSON",
@@ -88,7 +88,7 @@ export const ROOMS: readonly Command[] = [
       fieldsFlag(TOKEN_FIELD_NAMES),
       ...APPLICATION,
     ],
-    examples: ["parley rooms token standup --name Alice --admin", "parley rooms token --user 42"],
+    examples: ["parley rooms token standup --name Alice --admin --expires 2h", "parley rooms token --user 42"],
     load: async () => (await import("../commands/application/rooms.ts")).token,
   },
   {

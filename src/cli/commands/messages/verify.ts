@@ -33,8 +33,8 @@ export async function verify(input: Input): Promise<CommandResult> {
     cuts: numberBetween(input, "cuts", 0, 0, Math.ceil(clients * CUTS_MAX_SHARE)),
     history: input.isOn("history"),
   };
-  const seconds = numberBetween(input, "seconds", VERIFY_DEFAULTS.seconds, 1, SECONDS_MAX);
-  const settle = numberBetween(input, "settle", VERIFY_DEFAULTS.settle, 1, SECONDS_MAX);
+  const seconds = secondsOf(input, "seconds");
+  const settle = secondsOf(input, "settle");
   sayService(input);
   await using fleet = await open(options);
   await fleet.talkFor(seconds);
@@ -70,6 +70,13 @@ function numberBetween(input: Input, name: string, initial: number, min: number,
   if (number < min || number > max)
     throw new UsageError(`--${name} is ${number}; it must be a whole number from ${min} to ${max}`);
   return number;
+}
+
+function secondsOf(input: Input, name: "seconds" | "settle"): number {
+  const seconds = input.seconds(name) ?? VERIFY_DEFAULTS[name];
+  if (seconds < 1 || seconds > SECONDS_MAX)
+    throw new UsageError(`--${name} is ${seconds} s; it must be from 1 to ${SECONDS_MAX} (24h)`);
+  return seconds;
 }
 
 /** http and https are accepted too, because PARLEY_URL has them for the other commands. */
