@@ -2,7 +2,7 @@
 import type { Command, Operand } from "../line/command.ts";
 import { forLists, JSON_OUT } from "../line/flags.ts";
 
-const NAME: Operand = { name: "NAME", meaning: 'the name of a context, from "parley contexts"' };
+const NAME: Operand = { name: "NAME", meaning: 'the name of a context, from "parley contexts"', isContext: true };
 
 export const CONTEXTS: readonly Command[] = [
   {

@@ -33,7 +33,13 @@ export const KEYS: readonly Command[] = [
     summary: "create a key; the secret of a secret key is printed only this once",
     flags: [
       { name: "app", value: "APP", meaning: "id or name of the application", required: true },
-      { name: "type", value: "TYPE", meaning: "publishable (for browsers) or secret (for backends)", required: true },
+      {
+        name: "type",
+        value: "TYPE",
+        meaning: "publishable (for browsers) or secret (for backends)",
+        required: true,
+        choices: ["publishable", "secret"],
+      },
       { ...CHANNELS, required: true },
       { ...ACTIONS_FLAG, required: true },
       { ...ORIGINS, meaning: `${ORIGINS.meaning}; a secret key has none` },

@@ -8,7 +8,12 @@ const WHEN = "Unix seconds, a date such as 2030-01-31T18:00:00Z, or a time ago s
 
 const ROOM: Flag = { name: "room", value: "NAME", meaning: "id or name of the room" };
 const USERNAME: Flag = { name: "username", value: "TEXT", meaning: "the participant's name" };
-const TYPE: Flag = { name: "type", value: "TYPE", meaning: "video, audio, screen or composition" };
+const TYPE: Flag = {
+  name: "type",
+  value: "TYPE",
+  meaning: "video, audio, screen or composition",
+  choices: ["video", "audio", "screen", "composition"],
+};
 const MEETING: Flag = { name: "meeting-session", value: "ID", meaning: "id of the meeting" };
 const PARTICIPANT: Flag = {
   name: "participant-session",

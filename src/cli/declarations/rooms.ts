@@ -16,7 +16,7 @@ const EXPIRES: Flag = { name: "expires", value: "TIME", meaning: `no one can joi
 const NOT_BEFORE: Flag = { name: "not-before", value: "TIME", meaning: `no one can join before this time: ${WHEN}` };
 
 const ROOM_FLAGS: readonly Flag[] = [
-  { name: "privacy", value: "KIND", meaning: "public or private" },
+  { name: "privacy", value: "KIND", meaning: "public or private", choices: ["public", "private"] },
   EXPIRES,
   NOT_BEFORE,
   { name: "delete-on-expiry", value: "on|off", meaning: "archive the room when it expires" },

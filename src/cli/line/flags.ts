@@ -22,6 +22,7 @@ const URL_FLAG: Flag = {
 const CONTEXT_FLAG: Flag = {
   name: "context",
   value: "NAME",
+  isContext: true,
   meaning: 'a service of "parley login"; default PARLEY_CONTEXT, else the one of "parley use"',
 };
 const QUIET: Flag = { name: "quiet", meaning: "do not say on a terminal which service is called, nor show progress" };

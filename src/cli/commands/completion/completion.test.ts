@@ -1,0 +1,134 @@
+/** Completion in real shells, and what they are answered. */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PARLEY_MAIN } from "../../../../test/support/command.ts";
+import { COMMANDS } from "../../declarations/all.ts";
+import { SHELLS } from "../../line/shells.ts";
+import { parley, temporaryFolder, withServer } from "../../testing/kit.ts";
+import { type Place, placeOf } from "./candidates.ts";
+
+setDefaultTimeout(60_000);
+
+const cli = withServer();
+const home = temporaryFolder();
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const wordsAt = (...words: string[]): string[] => {
+  const { wanted, typed } = placeOf(words);
+  return wanted.kind === "words" ? wanted.words.map(({ word }) => word).filter((word) => word.startsWith(typed)) : [];
+};
+const kindAt = (...words: string[]): Place["wanted"]["kind"] => placeOf(words).wanted.kind;
+
+describe("what can follow", () => {
+  test("every command and every flag of each, from the declarations", () => {
+    for (const { name, flags } of COMMANDS) {
+      const parts = name.split(" ");
+      expect(wordsAt(...parts.slice(0, -1), "")).toContain(parts.at(-1) ?? "");
+      expect(wordsAt(...parts, "--")).toEqual([...flags.map((flag) => `--${flag.name}`), "--help"]);
+    }
+  });
+
+  test("a flag is offered once, unless it may be repeated", () => {
+    expect(wordsAt("verify", "--clients", "5", "--url", "ws://a", "--")).not.toContain("--clients");
+    expect(wordsAt("verify", "--clients", "5", "--url", "ws://a", "--")).toContain("--url");
+  });
+
+  test("values are those of the declaration; files, folders, applications and contexts are named as such", () => {
+    expect(wordsAt("keys", "create", "--type", "")).toEqual(["publishable", "secret"]);
+    expect(wordsAt("keys", "edit", "k", "--turn", "o")).toEqual(["on", "off"]);
+    expect(wordsAt("completion", "")).toEqual([...SHELLS]);
+    expect(wordsAt("help", "rooms", "tok")).toEqual(["token"]);
+    expect([kindAt("backup", ""), kindAt("up", "--tls-cert", ""), kindAt("keys", "list", "--data", "")]).toEqual([
+      "files",
+      "files",
+      "folders",
+    ]);
+    expect([kindAt("apps", "show", ""), kindAt("listen", "chat/1", "--app", ""), kindAt("use", "")]).toEqual([
+      "apps",
+      "apps",
+      "contexts",
+    ]);
+  });
+
+  test("a value behind = is completed, also as bash splits it", () => {
+    expect(placeOf(["keys", "create", "--type=se"])).toMatchObject({ typed: "se", before: "--type=" });
+    expect(wordsAt("keys", "create", "--type", "=", "se")).toEqual(["secret"]);
+    expect(wordsAt("keys", "create", "--type", "=")).toEqual(["publishable", "secret"]);
+  });
+
+  test("nothing where anything can be typed, and behind --", () => {
+    expect(wordsAt("publish", "")).toEqual([]);
+    expect(wordsAt("publish", "chat/1", "--", "--")).toEqual([]);
+    expect(wordsAt("nonsense", "")).toEqual([]);
+  });
+});
+
+test("applications are those of the service; without one there are none, and no error", async () => {
+  await cli.json("apps create shop");
+  const { stdout } = await parley(["complete", "--", "apps", "show", "sh"], { env: cli.server.env });
+  expect(stdout).toBe("none\nshop\tapplication\n");
+  const gone = { ...cli.server.env, PARLEY_URL: "http://127.0.0.1:1" };
+  expect(await parley(["complete", "--", "apps", "show", ""], { env: gone })).toEqual({
+    stdout: "none\n",
+    stderr: "",
+    exitCode: 0,
+  });
+});
+
+/** Runs a script in a shell that has `parley` as a function. */
+async function inShell(program: string, script: string): Promise<string[]> {
+  const run = `"${process.execPath}" --no-env-file "${PARLEY_MAIN}"`;
+  const parley = program.includes("fish") ? `function parley; ${run} $argv; end` : `parley() { ${run} "$@"; }`;
+  const child = Bun.spawn([program, "-c", `${parley}\n${script}`], {
+    cwd: home,
+    env: { PATH: process.env.PATH ?? "", HOME: home },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  expect(stderr).toBe("");
+  return stdout.trimEnd().split("\n");
+}
+
+test("bash completes commands, values, files and folders", async () => {
+  mkdirSync(join(home, "a folder"));
+  writeFileSync(join(home, "a file.sqlite"), "");
+  const complete = (...words: string[]): string =>
+    `COMP_WORDS=(parley ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}; _parley
+printf '%s|' "\${COMPREPLY[@]}"; echo`;
+  const lines = await inShell(
+    "bash",
+    `eval "$(parley completion bash)"
+complete -p parley
+${complete("keys", "r")}
+${complete("keys", "create", "--type", "=", "s")}
+${complete("backup", "a f")}
+${complete("keys", "list", "--data", "a")}`,
+  );
+  expect([lines[0], lines[1], lines[2]]).toEqual(["complete -F _parley parley", "rotate|revoke|", "secret|"]);
+  expect(lines[3]?.split("|").toSorted()).toEqual(["", "a file.sqlite", "a folder"]);
+  expect(lines[4]).toBe("a folder|");
+});
+
+const ZSH = Bun.which("zsh");
+test.skipIf(!ZSH)("zsh is given commands with their meanings", async () => {
+  const script = `compdef() { print "compdef $@" }
+_describe() { print -l -- "\${(@P)2}" }
+eval "$(parley completion zsh)"
+words=(parley keys r); CURRENT=3; _parley
+words=(parley keys create --type=s); CURRENT=4; _parley`;
+  const lines = await inShell(ZSH ?? "", script);
+  expect(lines[0]).toBe("compdef _parley parley");
+  expect(lines.slice(1).map((line) => line.split(":")[0])).toEqual(["rotate", "revoke", "--type=secret"]);
+});
+
+const FISH = Bun.which("fish");
+test.skipIf(!FISH)("fish completes commands and values", async () => {
+  const script = `parley completion fish | source
+complete -C 'parley keys r'
+complete -C 'parley keys create --type '`;
+  const words = (await inShell(FISH ?? "", script)).map((line) => line.split("\t")[0]);
+  expect(words.toSorted()).toEqual(["publishable", "revoke", "rotate", "secret"]);
+});
