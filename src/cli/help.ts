@@ -78,7 +78,8 @@ function commandHelp(command: Command): string {
   const listed = [...command.flags, HELP];
   const left = (flag: Flag): string => `--${flag.name}${flag.value ? ` ${flag.value}` : ""}`;
   const width = Math.max(...listed.map((flag) => left(flag).length), ...operands.map(({ name }) => name.length));
-  const row = (name: string, meaning: string): string => wrapped(`  ${name.padEnd(width)}  `, meaning, columns);
+  const row = (name: string, meaning: string): string =>
+    wrapped(`  ${name.padEnd(width)}  `, asCalled(meaning), columns);
   const rows = [
     ...operands.map(({ name, meaning }) => row(name, meaning)),
     ...listed.map((flag) => row(left(flag), `${flag.meaning}${flag.required ? " (required)" : ""}`)),
@@ -115,7 +116,7 @@ const asJson = (command: Command): object => ({
   flags: command.flags.map(({ name, value, meaning, required }) => ({
     name,
     value: value ?? null,
-    meaning,
+    meaning: asCalled(meaning),
     required: required ?? false,
   })),
   examples: command.examples.map((example) => asCalled(example)),

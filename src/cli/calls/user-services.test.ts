@@ -69,6 +69,14 @@ test("a service is found from another folder, with its credentials, until it sto
     expect([line, await elsewhere(line)]).toMatchObject([line, { exitCode: 0 }]);
   await using terminal = new Terminal(parleyCommand("keys", "list"), { ...env(), PARLEY_DATA: join(folder, "one") });
   await terminal.shows(new RegExp(`Using ${one.url} \\(data folder ${join(folder, "one")}\\)`));
+  const port = new URL(one.url).port;
+  const second = await elsewhere(`up --host 127.0.0.1 --port ${port} --data ${join(folder, "second")}`);
+  expect([second.exitCode, second.stderr]).toEqual([
+    1,
+    expect.stringMatching(
+      /in use by your Parley with the data folder .*one \(process \d+\); choose another port with --port/,
+    ),
+  ]);
   await one.stop();
   expect(noteFiles()).toEqual([]);
   expect((await elsewhere("keys list")).stderr).toContain("PARLEY_OPERATOR_TOKEN");

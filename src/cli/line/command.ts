@@ -55,4 +55,6 @@ export interface CommandResult {
   readonly notes?: readonly string[];
   /** The command has worked, but its result is negative: exit code 1. */
   readonly refused?: boolean;
+  /** Ctrl-C ended the command early, and its result is what it had by then: exit code 130. */
+  readonly interrupted?: boolean;
 }

@@ -25,7 +25,7 @@ const CONTEXT_FLAG: Flag = {
   isContext: true,
   meaning: 'a service of "parley login"; default PARLEY_CONTEXT, else the one of "parley use"',
 };
-const QUIET: Flag = { name: "quiet", meaning: "do not say on a terminal which service is called, nor show progress" };
+export const QUIET: Flag = { name: "quiet", meaning: "do not show which service is called, nor progress" };
 /** Flags of every command that calls one service, beside its address. */
 export const SERVICE: readonly Flag[] = [CONTEXT_FLAG, QUIET];
 /** On the machine of the service, credentials are found by these. */

@@ -93,7 +93,7 @@ export async function list(input: Input): Promise<CommandResult> {
     humanBytes(one.sizeInBytes),
     mendedText(one),
   ]);
-  const head = ["RECORDING", "ROOM", "TYPE", "USERNAME", "STARTED", "LENGTH", "SIZE", "MENDED"];
+  const head = ["RECORDING", "ROOM", "TYPE", { prose: "USERNAME" }, "STARTED", "LENGTH", "SIZE", { prose: "MENDED" }];
   const notes = total > data.length ? [`${data.length} of ${total}; --limit shows more.`] : [];
   return { value: data, text: table(head, rows), notes };
 }

@@ -3,6 +3,7 @@
  * flags of the version that is installed, so that they need not be made anew after an upgrade.
  */
 import { basename } from "node:path";
+import { asCalled } from "../../../config/program.ts";
 import type { CommandResult } from "../../line/command.ts";
 import { UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
@@ -45,7 +46,7 @@ _parley() {
 }
 if [ "$funcstack[1]" = _parley ]; then _parley; else compdef _parley parley; fi
 `,
-  fish: `# Parley's completion for fish. In ~/.config/fish/config.fish: parley completion fish | source
+  fish: `# Parley's completion for fish. Put its command into ~/.config/fish/config.fish (parley completion fish | source)
 function __parley_complete
   set -l words (commandline -opc) (commandline -ct)
   set -l program (string replace -r '^~' $HOME -- $words[1])
@@ -70,5 +71,6 @@ export async function completion({ operands, env }: Input): Promise<CommandResul
     throw new UsageError(
       `${named === "" ? "SHELL is not set" : `there is no completion for ${JSON.stringify(named)}`}: name one of ${SHELLS.join(", ")}`,
     );
-  return { value: { shell, script: SCRIPTS[shell] }, text: SCRIPTS[shell] };
+  const script = asCalled(SCRIPTS[shell]);
+  return { value: { shell, script }, text: script };
 }

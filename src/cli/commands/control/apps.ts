@@ -94,7 +94,7 @@ export async function list(input: Input): Promise<CommandResult> {
   ]);
   return {
     value: response.data,
-    text: table(["NAME", "ID", "PLAN", "CONNECTIONS", "MESSAGES", "KEPT", "CREATED"], rows),
+    text: table(["NAME", "ID", { prose: "PLAN" }, "CONNECTIONS", "MESSAGES", "KEPT", "CREATED"], rows),
   };
 }
 

@@ -11,10 +11,14 @@ import type { CommandResult } from "../../line/command.ts";
 import { DEFAULT_URL, VERIFY_DEFAULTS, VERIFY_PREFIX_MAX_CHARS } from "../../line/defaults.ts";
 import { Failure, UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
+import { Interrupt } from "../../terminal/interrupt.ts";
 import { fields, table } from "../../terminal/output.ts";
+import { humanSeconds } from "../../terminal/progress.ts";
+import { StatusLine } from "../../terminal/status-line.ts";
 
 const DEFAULT_WS_URL = DEFAULT_URL.replace(/^http/, "ws");
 const PREFIX = new RegExp(`^[A-Za-z0-9_.:/-]{1,${VERIFY_PREFIX_MAX_CHARS}}$`);
+const SHOW_EVERY_MS = 250;
 const CLIENTS_MAX = 10_000;
 const RATE_MAX = 100_000;
 const SECONDS_MAX = 86_400;
@@ -36,16 +40,41 @@ export async function verify(input: Input): Promise<CommandResult> {
   const seconds = secondsOf(input, "seconds");
   const settle = secondsOf(input, "settle");
   sayService(input);
+  using status = new StatusLine(input.isOn("quiet"));
+  status.at(`connecting ${clients} clients`);
   await using fleet = await open(options);
-  await fleet.talkFor(seconds);
+  using interrupt = new Interrupt();
+  await talk(fleet, seconds, status, interrupt);
+  status.at("waiting for messages in flight");
+  // Also after Ctrl-C: what is still in flight would count as lost.
   const report = await fleet.settle(settle * 1000, { allowFlaps: input.isOn("allow-flaps") });
+  status.end();
   const isCorrect = report.problems.length === 0;
+  const interrupted = interrupt.happened;
   return {
-    value: { correct: isCorrect, ...report },
+    value: { correct: isCorrect, ...(interrupted && { interrupted }), ...report },
     text: describe(report, options),
-    notes: hints(report),
+    notes: [
+      ...(interrupted
+        ? [`Interrupted after ${report.figures.seconds} of ${seconds} s: this is what was found so far.`]
+        : []),
+      ...hints(report),
+    ],
     refused: !isCorrect,
+    interrupted,
   };
+}
+
+async function talk(fleet: Fleet, seconds: number, status: StatusLine, interrupt: Interrupt): Promise<void> {
+  const end = performance.now() + seconds * 1000;
+  fleet.talk();
+  for (let left = seconds * 1000; left > 0 && !interrupt.happened; left = end - performance.now()) {
+    const { sent, deliveries, reconnects } = fleet.figures;
+    const passed = `${humanSeconds(seconds - left / 1000)} of ${humanSeconds(seconds)}`;
+    status.at(`${passed}: ${sent} sent, ${deliveries} delivered, ${reconnects} reconnects`);
+    await interrupt.within(Math.min(left, SHOW_EVERY_MS));
+  }
+  fleet.hush();
 }
 
 /** The key of a service on this machine is sent only there, also if several addresses are named. */
