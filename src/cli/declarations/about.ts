@@ -19,13 +19,10 @@ export const ABOUT: readonly Command[] = [
       { name: "SHELL", meaning: `${SHELLS.join(", ")}; default: that of SHELL`, optional: true, choices: SHELLS },
     ],
     flags: [JSON_OUT],
-    details: `It completes commands, flags, files, contexts and, if the service answers within half a second, applications. Put the line
-of your shell into ~/.bashrc, into ~/.zshrc after compinit, or into ~/.config/fish/config.fish.`,
-    examples: [
-      "source <(parley completion bash)",
-      "source <(parley completion zsh)",
-      "parley completion fish | source",
-    ],
+    details: `It completes commands, flags, files, contexts and, if the service answers within half a second, applications.
+bash: put "source <(parley completion bash)" into ~/.bashrc. zsh: put "source <(parley completion zsh)" into ~/.zshrc, after
+compinit. fish: put "parley completion fish | source" into ~/.config/fish/config.fish.`,
+    examples: ["parley completion bash", "parley completion fish | source"],
     load: async () => (await import("../commands/completion/scripts.ts")).completion,
   },
   {

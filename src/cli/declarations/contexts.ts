@@ -25,7 +25,7 @@ at the service, and kept in a folder that only you can enter: $XDG_CONFIG_HOME/p
 With the token of an admin, "parley listen" and others make the key that they need, and keep it there too.`,
     examples: [
       "parley login https://parley.example.com",
-      "parley login https://parley.example.com --name prod --token-stdin <token.txt",
+      "cat token.txt | parley login https://parley.example.com --name prod --token-stdin",
     ],
     load: async () => (await import("../commands/contexts/login.ts")).login,
   },

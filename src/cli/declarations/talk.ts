@@ -18,7 +18,7 @@ const SENDING: readonly Flag[] = [
 ];
 
 const WHERE = `On the machine of the service its data folder has the key: that of the demo, or with --app one that is made with the admin token.
-For a service on another machine set PARLEY_URL and PARLEY_KEY.`;
+For a service on another machine use "parley login", or set PARLEY_URL and PARLEY_KEY.`;
 
 export const TALKING: readonly Command[] = [
   {
