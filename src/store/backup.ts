@@ -58,7 +58,7 @@ export async function backupStore(
   });
 }
 
-/** Of a copy, which has no free pages. Does not migrate: a backup made before an upgrade must stay readable for the earlier version. */
+/** How long a copy will be, which has no free pages. It does not migrate: a backup made before an upgrade must stay readable for the earlier version. */
 async function bytesOf(store: string): Promise<number> {
   const sql = await openSqlite(store);
   try {

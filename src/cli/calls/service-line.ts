@@ -23,7 +23,7 @@ export function sayService(input: Input): void {
 }
 
 /** The address, and where it is from: `http://127.0.0.1:9000 (data folder /srv/chat/data)`. */
-export function serviceText(input: Input): string {
+function serviceText(input: Input): string {
   const given = givenAddress(input);
   if (!given)
     return foundServer(input)

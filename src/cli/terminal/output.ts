@@ -59,7 +59,7 @@ export const jsonLine = (value: object): string => `${escaped(JSON.stringify(val
 export interface Prose {
   readonly prose: string;
 }
-/** Of one column of a table. */
+/** The name of a column of a table. */
 export type Heading = string | Prose;
 
 /** Between columns. */

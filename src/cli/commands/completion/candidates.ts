@@ -10,7 +10,7 @@ export interface Candidate {
 
 /** What a value is. */
 export type Wanted =
-  | { readonly kind: "words"; readonly words: readonly Candidate[] }
+  | { readonly kind: "known"; readonly candidates: readonly Candidate[] }
   /** Names that only the service, or the user's contexts, have. */
   | { readonly kind: "apps" | "contexts" }
   | { readonly kind: "files" | "folders" };
@@ -25,13 +25,13 @@ export interface Place {
   readonly service: ReadonlyMap<string, string>;
 }
 
-const NOTHING: Wanted = { kind: "words", words: [] };
+const NOTHING: Wanted = { kind: "known", candidates: [] };
 /** They lead a request to its service. */
 const SERVICE_FLAGS = ["url", "context", "data", "admin-token-file"];
 
-/** `words` is all that follows the name of the program; the last is being typed, and may be empty. */
-export function placeOf(words: readonly string[]): Place {
-  const all = withoutEquals(words);
+/** `args` is all that follows the name of the program; the last is being typed, and may be empty. */
+export function placeOf(args: readonly string[]): Place {
+  const all = withoutEquals(args);
   const line = read(all.slice(0, -1));
   const current = all.at(-1) ?? "";
   const service = new Map([...line.flags].filter(([name]) => SERVICE_FLAGS.includes(name)));
@@ -45,11 +45,11 @@ export function placeOf(words: readonly string[]): Place {
   return at(line.command ? operandAt(line.command, line.positionals) : names(line.positionals));
 }
 
-/** bash splits `--app=shop` into three words. */
-function withoutEquals(words: readonly string[]): readonly string[] {
-  const isEquals = (at: number): boolean => words[at] === "=" && (words[at - 1] ?? "").startsWith("--");
-  const kept = words.filter((_, at) => !isEquals(at));
-  return isEquals(words.length - 1) ? [...kept, ""] : kept;
+/** bash splits `--app=shop` into three arguments. */
+function withoutEquals(args: readonly string[]): readonly string[] {
+  const isEquals = (at: number): boolean => args[at] === "=" && (args[at - 1] ?? "").startsWith("--");
+  const kept = args.filter((_, at) => !isEquals(at));
+  return isEquals(args.length - 1) ? [...kept, ""] : kept;
 }
 
 interface Line {
@@ -62,12 +62,12 @@ interface Line {
   readonly isOnlyPositionals: boolean;
 }
 
-function read(words: readonly string[]): Line {
+function read(args: readonly string[]): Line {
   const positionals: string[] = [];
   const flags = new Map<string, string>();
   let pending: string | undefined;
   let isOnlyPositionals = false;
-  for (const word of words) {
+  for (const word of args) {
     if (pending !== undefined) {
       flags.set(pending, word);
       pending = undefined;
@@ -90,8 +90,8 @@ const flagsOf = (command: Command | undefined): readonly Flag[] => (command ? [.
 
 /** Those that are not there yet, or may be repeated. */
 const flagWords = ({ command, flags }: Line): Wanted => ({
-  kind: "words",
-  words: flagsOf(command)
+  kind: "known",
+  candidates: flagsOf(command)
     .filter(({ name, many }) => many || !flags.has(name))
     .map(({ name, meaning }) => ({ word: `--${name}`, meaning })),
 });
@@ -100,12 +100,12 @@ const flagWords = ({ command, flags }: Line): Wanted => ({
 function names(positionals: readonly string[]): Wanted {
   const [first, ...more] = positionals;
   if (first === undefined)
-    return { kind: "words", words: TOP_LEVEL_NAMES.map((word) => ({ word, meaning: meaningOf(word) })) };
-  const words = commandsOf(first).map(({ name, summary }) => ({
+    return { kind: "known", candidates: TOP_LEVEL_NAMES.map((word) => ({ word, meaning: meaningOf(word) })) };
+  const candidates = commandsOf(first).map(({ name, summary }) => ({
     word: name.slice(first.length + 1),
     meaning: summary,
   }));
-  return more.length === 0 ? { kind: "words", words } : NOTHING;
+  return more.length === 0 ? { kind: "known", candidates } : NOTHING;
 }
 
 const meaningOf = (name: string): string =>
@@ -126,7 +126,7 @@ function wantedFor(one: Flag | Operand): Wanted {
   const named = "value" in one ? (one.value ?? "") : one.name;
   const choices = one.choices ?? named.split("|").filter((part) => /^[a-z]+$/.test(part));
   if (one.isContext) return { kind: "contexts" };
-  if (choices.length > 0) return { kind: "words", words: choices.map((word) => ({ word, meaning: "" })) };
+  if (choices.length > 0) return { kind: "known", candidates: choices.map((word) => ({ word, meaning: "" })) };
   if (named === "APP") return { kind: "apps" };
   if (one.name === "data") return { kind: "folders" };
   return /^FILE\b/.test(named) || FILE_SETTINGS.includes(one.name) ? { kind: "files" } : NOTHING;

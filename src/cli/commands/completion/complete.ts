@@ -5,26 +5,26 @@ import type { CommandResult } from "../../line/command.ts";
 import { Input } from "../../line/input.ts";
 import { type Candidate, type Place, placeOf } from "./candidates.ts";
 
-/** Whoever presses Tab waits for it. */
+/** The person who presses Tab waits for it. */
 const SERVICE_MAX_MS = 500;
 const MEANING_MAX_CHARS = 80;
 /** More than a person looks through. */
-const WORDS_MAX = 500;
+const CANDIDATES_MAX = 500;
 
 export async function complete({ operands, env }: Input): Promise<CommandResult> {
   const place = placeOf(operands);
   const { kind } = place.wanted;
   const adds = kind === "files" || kind === "folders" ? kind : "none";
-  const words = (await wordsOf(place, env).catch(() => []))
+  const candidates = (await candidatesOf(place, env).catch(() => []))
     .filter(({ word }) => word.startsWith(place.typed))
-    .slice(0, WORDS_MAX)
+    .slice(0, CANDIDATES_MAX)
     .map(({ word, meaning }) => ({ word: `${place.before}${word}`, meaning: meaning.slice(0, MEANING_MAX_CHARS) }));
-  const lines = words.map(({ word, meaning }) => `${word}\t${meaning}\n`);
-  return { value: { adds, words }, text: `${adds}\n${lines.join("")}` };
+  const lines = candidates.map(({ word, meaning }) => `${word}\t${meaning}\n`);
+  return { value: { adds, candidates }, text: `${adds}\n${lines.join("")}` };
 }
 
-async function wordsOf({ wanted, service }: Place, env: Input["env"]): Promise<readonly Candidate[]> {
-  if (wanted.kind === "words") return wanted.words;
+async function candidatesOf({ wanted, service }: Place, env: Input["env"]): Promise<readonly Candidate[]> {
+  if (wanted.kind === "known") return wanted.candidates;
   if (wanted.kind === "contexts") return contexts(env).map(({ name, url }) => ({ word: name, meaning: url }));
   if (wanted.kind === "apps") return Promise.race([apps(service, env), noneInTime()]);
   return [];

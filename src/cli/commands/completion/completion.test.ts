@@ -1,6 +1,6 @@
 /** Completion in real shells, and what they are answered. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PARLEY_MAIN } from "../../../../test/support/command.ts";
 import { COMMANDS } from "../../declarations/all.ts";
@@ -14,31 +14,33 @@ const cli = withServer();
 const home = temporaryFolder();
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-const wordsAt = (...words: string[]): string[] => {
-  const { wanted, typed } = placeOf(words);
-  return wanted.kind === "words" ? wanted.words.map(({ word }) => word).filter((word) => word.startsWith(typed)) : [];
+const after = (...args: string[]): string[] => {
+  const { wanted, typed } = placeOf(args);
+  return wanted.kind === "known"
+    ? wanted.candidates.map(({ word }) => word).filter((word) => word.startsWith(typed))
+    : [];
 };
-const kindAt = (...words: string[]): Place["wanted"]["kind"] => placeOf(words).wanted.kind;
+const kindAt = (...args: string[]): Place["wanted"]["kind"] => placeOf(args).wanted.kind;
 
 describe("what can follow", () => {
   test("every command and every flag of each, from the declarations", () => {
     for (const { name, flags } of COMMANDS) {
       const parts = name.split(" ");
-      expect(wordsAt(...parts.slice(0, -1), "")).toContain(parts.at(-1) ?? "");
-      expect(wordsAt(...parts, "--")).toEqual([...flags.map((flag) => `--${flag.name}`), "--help"]);
+      expect(after(...parts.slice(0, -1), "")).toContain(parts.at(-1) ?? "");
+      expect(after(...parts, "--")).toEqual([...flags.map((flag) => `--${flag.name}`), "--help"]);
     }
   });
 
   test("a flag is offered once, unless it may be repeated", () => {
-    expect(wordsAt("verify", "--clients", "5", "--url", "ws://a", "--")).not.toContain("--clients");
-    expect(wordsAt("verify", "--clients", "5", "--url", "ws://a", "--")).toContain("--url");
+    expect(after("verify", "--clients", "5", "--url", "ws://a", "--")).not.toContain("--clients");
+    expect(after("verify", "--clients", "5", "--url", "ws://a", "--")).toContain("--url");
   });
 
   test("values are those of the declaration; files, folders, applications and contexts are named as such", () => {
-    expect(wordsAt("keys", "create", "--type", "")).toEqual(["publishable", "secret"]);
-    expect(wordsAt("keys", "edit", "k", "--turn", "o")).toEqual(["on", "off"]);
-    expect(wordsAt("completion", "")).toEqual([...SHELLS]);
-    expect(wordsAt("help", "rooms", "tok")).toEqual(["token"]);
+    expect(after("keys", "create", "--type", "")).toEqual(["publishable", "secret"]);
+    expect(after("keys", "edit", "k", "--turn", "o")).toEqual(["on", "off"]);
+    expect(after("completion", "")).toEqual([...SHELLS]);
+    expect(after("help", "rooms", "tok")).toEqual(["token"]);
     expect([kindAt("backup", ""), kindAt("up", "--tls-cert", ""), kindAt("keys", "list", "--data", "")]).toEqual([
       "files",
       "files",
@@ -53,14 +55,14 @@ describe("what can follow", () => {
 
   test("a value behind = is completed, also as bash splits it", () => {
     expect(placeOf(["keys", "create", "--type=se"])).toMatchObject({ typed: "se", before: "--type=" });
-    expect(wordsAt("keys", "create", "--type", "=", "se")).toEqual(["secret"]);
-    expect(wordsAt("keys", "create", "--type", "=")).toEqual(["publishable", "secret"]);
+    expect(after("keys", "create", "--type", "=", "se")).toEqual(["secret"]);
+    expect(after("keys", "create", "--type", "=")).toEqual(["publishable", "secret"]);
   });
 
   test("nothing where anything can be typed, and behind --", () => {
-    expect(wordsAt("publish", "")).toEqual([]);
-    expect(wordsAt("publish", "chat/1", "--", "--")).toEqual([]);
-    expect(wordsAt("nonsense", "")).toEqual([]);
+    expect(after("publish", "")).toEqual([]);
+    expect(after("publish", "chat/1", "--", "--")).toEqual([]);
+    expect(after("nonsense", "")).toEqual([]);
   });
 });
 
@@ -95,8 +97,8 @@ async function inShell(program: string, script: string): Promise<string[]> {
 test("bash completes commands, values, files and folders", async () => {
   mkdirSync(join(home, "a folder"));
   writeFileSync(join(home, "a file.sqlite"), "");
-  const complete = (...words: string[]): string =>
-    `COMP_WORDS=(parley ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}; _parley
+  const complete = (...args: string[]): string =>
+    `COMP_WORDS=(parley ${args.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${args.length}; _parley
 printf '%s|' "\${COMPREPLY[@]}"; echo`;
   const lines = await inShell(
     "bash",
@@ -114,11 +116,7 @@ ${complete("keys", "list", "--data", "a")}`,
 
 const ZSH = Bun.which("zsh");
 test.skipIf(!ZSH)("zsh is given commands with their meanings", async () => {
-  const script = `compdef() { print "compdef $@" }
-_describe() { print -l -- "\${(@P)2}" }
-eval "$(parley completion zsh)"
-words=(parley keys r); CURRENT=3; _parley
-words=(parley keys create --type=s); CURRENT=4; _parley`;
+  const script = readFileSync(join(import.meta.dir, "../../testing/completion.zsh"), "utf8");
   const lines = await inShell(ZSH ?? "", script);
   expect(lines[0]).toBe("compdef _parley parley");
   expect(lines.slice(1).map((line) => line.split(":")[0])).toEqual(["rotate", "revoke", "--type=secret"]);
@@ -129,6 +127,6 @@ test.skipIf(!FISH)("fish completes commands and values", async () => {
   const script = `parley completion fish | source
 complete -C 'parley keys r'
 complete -C 'parley keys create --type '`;
-  const words = (await inShell(FISH ?? "", script)).map((line) => line.split("\t")[0]);
-  expect(words.toSorted()).toEqual(["publishable", "revoke", "rotate", "secret"]);
+  const found = (await inShell(FISH ?? "", script)).map((line) => line.split("\t")[0]);
+  expect(found.toSorted()).toEqual(["publishable", "revoke", "rotate", "secret"]);
 });
