@@ -13,8 +13,6 @@ import {
 } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { parleyCommand } from "../../../test/support/command.ts";
-import { Terminal } from "../../../test/support/terminal.ts";
 import { Commands, type Ended } from "../testing/commands.ts";
 import { startServer, type TestServer, temporaryFolder } from "../testing/kit.ts";
 import { processMark } from "./process-mark.ts";
@@ -24,7 +22,8 @@ setDefaultTimeout(60_000);
 
 let folder: string;
 let runtime: string;
-let servers: TestServer[] = [];
+let server: TestServer | undefined;
+let other: Bun.Subprocess | undefined;
 const commands = new Commands();
 
 beforeEach(() => {
@@ -34,15 +33,15 @@ beforeEach(() => {
   mkdirSync(join(folder, "elsewhere"));
 });
 afterEach(async () => {
-  await Promise.all(servers.map((one) => one.stop("SIGKILL")));
-  servers = [];
+  await server?.stop("SIGKILL");
+  other?.kill();
+  server = undefined;
   rmSync(folder, { recursive: true, force: true });
 });
 afterAll(() => commands.stop());
 
 const start = async (name: string): Promise<TestServer> => {
-  const server = await startServer(join(folder, name), [], "127.0.0.1", 0, { XDG_RUNTIME_DIR: runtime });
-  servers.push(server);
+  server = await startServer(join(folder, name), [], "127.0.0.1", 0, { XDG_RUNTIME_DIR: runtime });
   return server;
 };
 const env = (): Record<string, string> => ({ PATH: process.env.PATH ?? "", XDG_RUNTIME_DIR: runtime });
@@ -60,46 +59,40 @@ const writeNote = (fields: object, name = "one-1.json"): string => {
 };
 
 test("a service is found from another folder, with its credentials, until it stops", async () => {
-  const one = await start("one");
+  const one = await start("here/data");
   const [file = ""] = noteFiles();
   const modes = [join(runtime, "parley"), join(runtime, "parley", file)].map((path) => statSync(path).mode & 0o777);
   expect(modes).toEqual([0o700, 0o600]);
   expect(readFileSync(join(runtime, "parley", file), "utf8")).not.toContain(one.adminToken);
   for (const line of ["keys list", "publish chat/1 hello", "rooms create standup"])
     expect([line, await elsewhere(line)]).toMatchObject([line, { exitCode: 0 }]);
-  await using terminal = new Terminal(parleyCommand("keys", "list"), { ...env(), PARLEY_DATA: join(folder, "one") });
-  await terminal.shows(new RegExp(`Using ${one.url} \\(data folder ${join(folder, "one")}\\)`));
-  const port = new URL(one.url).port;
-  const second = await elsewhere(`up --host 127.0.0.1 --port ${port} --data ${join(folder, "second")}`);
-  expect([second.exitCode, second.stderr]).toEqual([
-    1,
-    expect.stringMatching(
-      /in use by your Parley with the data folder .*one \(process \d+\); choose another port with --port/,
-    ),
-  ]);
-  await one.stop();
-  expect(noteFiles()).toEqual([]);
-  expect((await elsewhere("keys list")).stderr).toContain("PARLEY_OPERATOR_TOKEN");
-});
-
-test("of several services, a command uses the one of its folder, or the one that it is given; otherwise it lists them", async () => {
-  const one = await start("here/data");
-  const two = await start("two");
-  const app = async (server: TestServer, name: string): Promise<void> =>
-    expect((await elsewhere(`apps create ${name} --url ${server.url}`)).exitCode).toBe(0);
-  await app(one, "of-one");
-  await app(two, "of-two");
+  const taken = `up --host 127.0.0.1 --port ${new URL(one.url).port} --data ${join(folder, "second")}`;
+  expect(await elsewhere(taken)).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringMatching(/in use by your Parley with the data folder \S+ \(process \d+\); .* with --port/),
+  });
+  // Stands for a second service.
+  other = Bun.spawn(["sleep", "600"]);
+  const second = { url: "http://127.0.0.1:2", data: "/srv/two", pid: other.pid, mark: processMark(other.pid) };
+  writeNote({ ...second, controlUrl: second.url });
   const several = await elsewhere("apps list");
   expect(several).toMatchObject({ exitCode: 2, stdout: "" });
-  for (const text of [one.url, two.url, join(folder, "two"), "--url", "parley use"])
-    expect(several.stderr).toContain(text);
-  expect((await elsewhere("apps list", join(folder, "here"))).stdout).toContain("of-one");
-  expect((await elsewhere(`apps list --data ${join(folder, "two")}`)).stdout).toContain("of-two");
+  for (const text of [one.url, second.url, second.data, "--url", "parley use"]) expect(several.stderr).toContain(text);
+  for (const [line, cwd] of [
+    ["apps list", join(folder, "here")],
+    [`apps list --url ${one.url}`, undefined],
+    [`apps list --data ${join(folder, "here/data")}`, undefined],
+  ] as const)
+    expect((await elsewhere(line, cwd)).stdout).toContain("demo");
   await one.stop();
+  expect(noteFiles()).toHaveLength(1);
   // The folder of a server that is stopped: nothing that was meant for it goes to another.
   const stopped = await elsewhere("apps list", join(folder, "here"));
-  expect([stopped.exitCode, stopped.stderr.includes(`--data ${join(folder, "two")}`)]).toEqual([1, true]);
-  expect((await elsewhere("apps list")).stdout).toContain("of-two");
+  expect([stopped.exitCode, stopped.stderr.includes(`--data ${second.data}`)]).toEqual([1, true]);
+  other.kill();
+  await other.exited;
+  expect((await elsewhere("keys list")).stderr).toContain("PARLEY_OPERATOR_TOKEN");
+  expect(noteFiles()).toEqual([]);
 });
 
 test("a note of a process that has ended is removed; one of another machine is only ignored", () => {

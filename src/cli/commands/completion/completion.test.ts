@@ -5,12 +5,11 @@ import { join } from "node:path";
 import { PARLEY_MAIN } from "../../../../test/support/command.ts";
 import { COMMANDS } from "../../declarations/all.ts";
 import { SHELLS } from "../../line/shells.ts";
-import { parley, temporaryFolder, withServer } from "../../testing/kit.ts";
+import { temporaryFolder } from "../../testing/kit.ts";
 import { type Place, placeOf } from "./candidates.ts";
 
 setDefaultTimeout(60_000);
 
-const cli = withServer();
 const home = temporaryFolder();
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
@@ -63,18 +62,6 @@ describe("what can follow", () => {
     expect(after("publish", "")).toEqual([]);
     expect(after("publish", "chat/1", "--", "--")).toEqual([]);
     expect(after("nonsense", "")).toEqual([]);
-  });
-});
-
-test("applications are those of the service; without one there are none, and no error", async () => {
-  await cli.json("apps create shop");
-  const { stdout } = await parley(["complete", "--", "apps", "show", "sh"], { env: cli.server.env });
-  expect(stdout).toBe("none\nshop\tapplication\n");
-  const gone = { ...cli.server.env, PARLEY_URL: "http://127.0.0.1:1" };
-  expect(await parley(["complete", "--", "apps", "show", ""], { env: gone })).toEqual({
-    stdout: "none\n",
-    stderr: "",
-    exitCode: 0,
   });
 });
 

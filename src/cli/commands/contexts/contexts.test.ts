@@ -72,6 +72,17 @@ test("what is exported for another service is not sent to a context; two names a
   expect([both.exitCode, both.stderr.includes("unset one")]).toEqual([2, true]);
 });
 
+test("contexts and the applications of their services are completed; without a service there are none, and no error", async () => {
+  await login("--name prod");
+  expect((await run("complete -- use p")).stdout).toBe(`none\nprod\t${cli.server.url}\n`);
+  const completed = (await run("complete -- --context prod apps show d")).stdout;
+  expect(completed).toBe("none\ndemo\tapplication\n");
+  const gone = { PARLEY_URL: "http://127.0.0.1:1", PARLEY_OPERATOR_TOKEN: "op_none" };
+  expect(await run("complete -- apps show d", gone)).toEqual({ stdout: "none\n", stderr: "", exitCode: 0 });
+  chmodSync(folder(), 0o755);
+  expect(await run("complete -- use p")).toEqual({ stdout: "none\n", stderr: "", exitCode: 0 });
+});
+
 test("a folder that others can enter is refused", async () => {
   await login("--name prod");
   chmodSync(folder(), 0o755);
