@@ -9,6 +9,7 @@ import {
   fstatSync,
   fsyncSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -74,3 +75,24 @@ export const isOfOtherUser = (path: string): boolean =>
     const found = statOf(path, { throwIfNoEntry: false });
     return found !== undefined && isOtherUser(found.uid);
   });
+
+/** Others may neither list nor enter a folder of this mode. */
+const FOR_OTHERS = 0o077;
+
+/** Why this is not a folder that only this user can enter, as a clause behind its path; undefined: it is one. A link is none. */
+export function whyNotPrivate(path: string): string | undefined {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (!found) return "does not exist";
+  if (!found.isDirectory()) return "is not a folder";
+  if (isOtherUser(found.uid)) return "belongs to another user";
+  // Systems without users have no modes either.
+  const isOpen = process.getuid !== undefined && (found.mode & FOR_OTHERS) !== 0;
+  return isOpen ? "can be entered by other users (close it: chmod 700)" : undefined;
+}
+
+/** Makes a folder that only this user can enter. Throws if there is another one, and what the system reports. */
+export function makePrivateFolder(path: string): void {
+  if (!lstatSync(path, { throwIfNoEntry: false })) mkdirSync(path, { recursive: true, mode: 0o700 });
+  const why = whyNotPrivate(path);
+  if (why !== undefined) throw new Error(`${path} ${why}`);
+}

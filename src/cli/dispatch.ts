@@ -12,6 +12,9 @@ import { type Env, Input } from "./line/input.ts";
 import { Output } from "./terminal/output.ts";
 import { columnsOf } from "./terminal/width.ts";
 
+/** As shells report a program that Ctrl-C has ended: 128 and the number of the signal. */
+const INTERRUPTED = 130;
+
 /** The exit code; undefined if the command keeps running. */
 export async function dispatch(argv: readonly string[], env: Env): Promise<number | undefined> {
   const output = new Output(argv.includes("--json"));
@@ -26,13 +29,30 @@ export async function dispatch(argv: readonly string[], env: Env): Promise<numbe
     const result = await run(new Input(operands, flags, env, repeated));
     if (!result) return undefined;
     await output.result(result);
+    if (result.interrupted) return INTERRUPTED;
     return result.refused ? 1 : 0;
   } catch (error) {
-    const report = reportOf(error instanceof StoreInUse ? await withItsServer(error) : error);
+    const report = reportOf(await explained(error, env));
     if (!report) throw error;
     await output.failure(report);
     return report.exitCode;
   }
+}
+
+async function explained(error: unknown, env: Env): Promise<unknown> {
+  if (error instanceof StoreInUse) return withItsServer(error);
+  const { code, message } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  return code === "EADDRINUSE" && message !== undefined ? withItsUser(error as Error, env) : error;
+}
+
+/** Many have forgotten that they started one in another folder. */
+async function withItsUser(error: Error, env: Env): Promise<Error> {
+  const port = /^port (\d+) /.exec(error.message)?.[1];
+  // Loaded only where it is used.
+  const { servicesOfUser } = await import("./calls/user-services.ts");
+  const own = servicesOfUser(env).find(({ url }) => new URL(url).port === port);
+  const who = own && `your Parley with the data folder ${own.data} (process ${own.pid})`;
+  return who ? Object.assign(error, { message: error.message.replace("another program", who) }) : error;
 }
 
 /** Names the server that uses the folder, which people may have started in another terminal. */

@@ -49,8 +49,9 @@ ${PROGRAM} COMMAND [flags]
 
 ${groups.join("\n")}
 ${paragraph(`Start with "parley up". "parley help COMMAND" explains a command, with examples; so does --help.`)}
-${paragraph("Environment, for a service on another machine. On its own machine, commands find in its data folder (./data) what they need.")}\
-${entry("PARLEY_URL", `the server to call (the one that runs on the data folder; without such a folder ${DEFAULT_URL})`)}\
+${paragraph('Environment, for a service on another machine; "parley login" keeps its address and a token instead. On its own machine, commands find a service that you run.')}\
+${entry("PARLEY_URL", `the server to call (a context, else the one of ./data, else the one that you run, else ${DEFAULT_URL})`)}\
+${entry("PARLEY_CONTEXT", 'a context of "parley login" (the one of "parley use")')}\
 ${entry("PARLEY_OPERATOR_TOKEN", "an operator's token, or the admin token, for the control plane: apps, keys, token check, operators, audit, tail")}\
 ${entry("PARLEY_APP", "an application's name (demo), for messages, rooms and recordings")}\
 ${entry("PARLEY_APP_SECRET", "that application's app secret, for rooms and recordings")}\
@@ -62,7 +63,7 @@ ${paragraph("Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.
 }
 
 const entryOf = (name: string, meaning: string, columns: number | undefined): string =>
-  wrapped(`  ${name.padEnd(COLUMN)}  `, meaning, columns);
+  wrapped(`  ${name.padEnd(COLUMN)}  `, asCalled(meaning), columns);
 const commandList = (commands: readonly Command[], columns = columnsOf(process.stdout)): string =>
   commands.map(({ name, summary }) => entryOf(name, summary, columns)).join("");
 
@@ -78,7 +79,8 @@ function commandHelp(command: Command): string {
   const listed = [...command.flags, HELP];
   const left = (flag: Flag): string => `--${flag.name}${flag.value ? ` ${flag.value}` : ""}`;
   const width = Math.max(...listed.map((flag) => left(flag).length), ...operands.map(({ name }) => name.length));
-  const row = (name: string, meaning: string): string => wrapped(`  ${name.padEnd(width)}  `, meaning, columns);
+  const row = (name: string, meaning: string): string =>
+    wrapped(`  ${name.padEnd(width)}  `, asCalled(meaning), columns);
   const rows = [
     ...operands.map(({ name, meaning }) => row(name, meaning)),
     ...listed.map((flag) => row(left(flag), `${flag.meaning}${flag.required ? " (required)" : ""}`)),
@@ -115,7 +117,7 @@ const asJson = (command: Command): object => ({
   flags: command.flags.map(({ name, value, meaning, required }) => ({
     name,
     value: value ?? null,
-    meaning,
+    meaning: asCalled(meaning),
     required: required ?? false,
   })),
   examples: command.examples.map((example) => asCalled(example)),

@@ -65,7 +65,10 @@ describe("commands in messages are written as the user calls the program:", () =
         parley(line.split(" "), { env }),
         parley([...line.split(" "), "--json"], { env }),
       ]);
-      const said = text.stdout + text.stderr + json.stdout + json.stderr;
+      const all = [text.stdout, text.stderr, json.stdout, json.stderr];
+      // What follows in a pipe or a file begins a line.
+      expect(all.filter((one) => one !== "" && !one.endsWith("\n"))).toEqual([]);
+      const said = all.join("");
       expect(said).toContain("../bin/parley ");
       expect(said).not.toMatch(BARE);
     },

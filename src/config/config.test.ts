@@ -186,3 +186,18 @@ test("a link in the meaning of a setting is shown as the page that it leads to",
   expect(meanings.filter((meaning) => meaning.includes("]("))).toEqual([]);
   expect(meanings.join()).toContain("(docs/turn.md)");
 });
+
+test("settings that are times take units, and plain numbers as before", () => {
+  const read = (env: Record<string, string>) => loadConfig(new Map(), env).config;
+  const timed = read({
+    PARLEY_DRAIN_SECONDS: "2m",
+    PARLEY_ROTATION_GRACE_SECONDS: "7d",
+    PARLEY_LINK_SECONDS: "90",
+    PARLEY_PRESENCE_TICK_MS: "1s",
+  });
+  const { drainSeconds, rotationGraceSeconds, linkSeconds, presenceTickMs } = timed;
+  expect([drainSeconds, rotationGraceSeconds, linkSeconds, presenceTickMs]).toEqual([120, 604_800, 90, 1000]);
+  expect(read({ PARLEY_PRESENCE_TICK_MS: "20" }).presenceTickMs).toBe(20);
+  for (const wrong of ["2h", "1w", "500ms"])
+    expect(() => read({ PARLEY_DRAIN_SECONDS: wrong })).toThrow("a whole number of seconds from 0 to 3600, or a time");
+});

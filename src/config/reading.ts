@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES, TURN_SECRET_MIN_CHARS, TURN_URLS_MAX } from "../access/limits.ts";
 import { type Cidr, parseCidr } from "../base/address.ts";
+import { DURATION_FORMS, durationIn } from "../base/duration.ts";
 
 /** Parses one value. A string as the result says what is allowed instead; a problem completes a sentence that begins with the setting's name. */
 export type Read<T> = (text: string) => { value: T } | { problem: string } | string;
@@ -12,6 +13,17 @@ export const integer =
     /^-?\d+$/.test(text) && Number(text) >= min && Number(text) <= max
       ? { value: Number(text) }
       : `a whole number from ${min} to ${max}`;
+
+/** A number of that unit, or a time such as 90s that is a whole number of them. */
+export const durationOf =
+  (unit: "s" | "ms", min: number, max: number): Read<number> =>
+  (text) => {
+    const value = durationIn(text, unit);
+    const named = { s: "seconds", ms: "milliseconds" }[unit];
+    return value !== undefined && value >= min && value <= max
+      ? { value }
+      : `a whole number of ${named} from ${min} to ${max}, or a time such as ${unit === "s" ? DURATION_FORMS : "20ms or 1s"}`;
+  };
 
 /** Bound: every worker has a socket to every other one. */
 export const WORKERS_MAX = 64;

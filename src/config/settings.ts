@@ -13,6 +13,7 @@ import {
   anyText,
   base64Key,
   cidrs,
+  durationOf,
   file,
   integer,
   matching,
@@ -247,14 +248,14 @@ export const SETTINGS = {
     env: "PARLEY_PRESENCE_TICK_MS",
     initial: 10,
     meaning: "milliseconds between two batches of presence changes",
-    read: integer(1, 1000),
+    read: durationOf("ms", 1, 1000),
   }),
   drainSeconds: setting({
     env: "PARLEY_DRAIN_SECONDS",
     initial: 10,
     meaning:
-      "how long each of the two phases of a shutdown may take, in seconds: closing connections, then finishing requests",
-    read: integer(0, 3600),
+      "how long each of the two phases of a shutdown may take, in seconds or as 30s, 2m: closing connections, then finishing requests",
+    read: durationOf("s", 0, 3600),
   }),
   trustedProxies: setting<readonly Cidr[]>({
     env: "PARLEY_TRUSTED_PROXIES",
@@ -273,8 +274,8 @@ export const SETTINGS = {
   rotationGraceSeconds: setting({
     env: "PARLEY_ROTATION_GRACE_SECONDS",
     initial: 86_400,
-    meaning: "how long a rotated secret stays valid, in seconds, if the call does not say",
-    read: integer(0, ROTATION_GRACE_MAX_SECONDS),
+    meaning: "how long a rotated secret stays valid, in seconds or as 12h, 7d, if the call does not say",
+    read: durationOf("s", 0, ROTATION_GRACE_MAX_SECONDS),
   }),
   maxRecordingBytes: setting({
     env: "PARLEY_MAX_RECORDING_BYTES",
@@ -291,8 +292,8 @@ export const SETTINGS = {
   linkSeconds: setting({
     env: "PARLEY_LINK_SECONDS",
     initial: 3600,
-    meaning: "how long links to recordings are valid, in seconds, if the call does not say",
-    read: integer(1, LINK_MAX_SECONDS),
+    meaning: "how long links to recordings are valid, in seconds or as 30m, 2h, if the call does not say",
+    read: durationOf("s", 1, LINK_MAX_SECONDS),
   }),
   logLevel: setting<LogLevel>({
     env: "PARLEY_LOG_LEVEL",

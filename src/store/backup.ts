@@ -19,6 +19,7 @@ import {
 import { dirname, resolve } from "node:path";
 import type { AppId } from "../base/ids.ts";
 import { StoreError, StoreInUse, WrongTarget } from "./contract/store.ts";
+import { CopyBusy, CopyInterrupted, copyStore, type Watch } from "./copy-store.ts";
 import { schemaVersion } from "./migrate.ts";
 import { APPLICATION_ID, openSqlite, sqliteFile } from "./open.ts";
 
@@ -30,24 +31,55 @@ const COPY_BYTES = 1 << 20;
 /** Files that SQLite keeps beside a database; a new database of the same name must not find old ones. */
 const SIDE_FILES = ["-wal", "-shm", "-journal"];
 
-export async function backupStore(dataFolder: string, file: string, force: boolean): Promise<{ bytes: number }> {
+/** What a command does while it is copied. `total` is about how many bytes there will be. */
+export interface BackupWatch {
+  readonly progress?: (bytes: number, total: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Throws a CopyInterrupted if the signal came first; nothing is left then. */
+export async function backupStore(
+  dataFolder: string,
+  file: string,
+  force: boolean,
+  { progress, signal }: BackupWatch = {},
+): Promise<{ bytes: number }> {
   const store = sqliteFile(dataFolder);
   if (!existsSync(store)) throw new StoreError(`there is no store in ${dataFolder}; name the data folder with --data`);
   refuseTarget(file, store, force);
-  // Does not migrate: a backup made before an upgrade must stay readable for the earlier version.
+  const total = await bytesOf(store);
+  return writeThenRename(file, async (temporary) => {
+    const watch = { progress: (bytes: number) => progress?.(bytes, total), ...(signal && { signal }) };
+    await copyTo(temporary, store, watch);
+    // A damaged backup must be noticed now, not when it is needed.
+    using copy = new Database(temporary, { readwrite: true, create: false });
+    checkIntegrity(copy, store);
+    return { bytes: statSync(temporary).size };
+  });
+}
+
+/** How long a copy will be, which has no free pages. It does not migrate: a backup made before an upgrade must stay readable for the earlier version. */
+async function bytesOf(store: string): Promise<number> {
   const sql = await openSqlite(store);
   try {
-    return await writeThenRename(file, async (temporary) => {
-      await sql`VACUUM INTO ${temporary}`.catch((error: Error) => {
-        throw new StoreError(`the store could not be copied to ${temporary}: ${error.message}`);
-      });
-      // A damaged backup must be noticed now, not when it is needed.
-      using copy = new Database(temporary, { readwrite: true, create: false });
-      checkIntegrity(copy, store);
-      return { bytes: statSync(temporary).size };
-    });
+    const number = async (pragma: string): Promise<number> => {
+      const [row] = await sql.unsafe<Record<string, number>[]>(`PRAGMA ${pragma}`);
+      return Object.values(row ?? {})[0] ?? 0;
+    };
+    return ((await number("page_count")) - (await number("freelist_count"))) * (await number("page_size"));
   } finally {
     await sql.close();
+  }
+}
+
+async function copyTo(temporary: string, store: string, watch: Watch): Promise<void> {
+  try {
+    await copyStore(store, temporary, watch);
+  } catch (error) {
+    if (error instanceof CopyInterrupted) throw error;
+    // A server that has been started at this moment.
+    if (error instanceof CopyBusy) throw new StoreInUse(dirname(store), "stop it first");
+    throw new StoreError(`the store could not be copied to ${temporary}: ${(error as Error).message}`);
   }
 }
 

@@ -144,7 +144,12 @@ export class Fleet {
     const deadline = performance.now() + withinMs;
     while (!this.isSettled(judging) && performance.now() < deadline) await Bun.sleep(CHECK_EVERY_MS);
     await Bun.sleep(QUIET_MS);
-    return { problems: this.problems(judging), figures: this.tally.totals(this.checker) };
+    return { problems: this.problems(judging), figures: this.figures };
+  }
+
+  /** So far. */
+  get figures(): Totals {
+    return this.tally.totals(this.checker);
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,10 @@
 /** docs/cli.md and the line of README.md about it: what they show, done in two terminals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { COMMANDS, commandAt } from "../../src/cli/declarations/all.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { scratch } from "../support/temp.ts";
 import { Terminal } from "../support/terminal.ts";
 import { blocks, readPage } from "./support/page.ts";
 import { hold, paste, stay } from "./support/shell.ts";
@@ -38,12 +41,32 @@ test("two terminals talk, without a key", async () => {
 });
 
 test("a service is used with its address and a key", async () => {
-  const [remote = ""] = under("The address of the service");
+  const [, remote = ""] = under("Other services: contexts");
   const script = remote
     .replace("https://parley.example.com", server.url)
     .replace("sk_id_…:sk_secret_…", server.keys.secretKey);
   await using listener = stay(script, {});
   await listener.writes(/chat\/1 keeps no history/);
+});
+
+test("a context is made, used and forgotten; only the token is read from a file here", async () => {
+  const [script = ""] = under("Other services: contexts");
+  using home = scratch();
+  writeFileSync(join(home.path, "token"), server.keys.adminToken);
+  const login = `login ${server.url} --name prod --token-stdin <'${home.path}/token'`;
+  const lines = await paste(script.replace("login https://parley.example.com --name prod", login), {
+    XDG_CONFIG_HOME: home.path,
+  });
+  expect(lines.map(({ code, err }) => [code, code === 0 ? "" : err])).toEqual(lines.map(() => [0, ""]));
+  hold(lines, [
+    { command: /login/, holds: ({ out }) => expect(out).toMatch(/^context +prod$/m) },
+    { command: /apps list$/, holds: ({ out }) => expect(out).toMatch(/^demo /m) },
+    { command: /publish/, holds: ({ out }) => expect(out).toBe("published to chat/1\n") },
+    { command: /use -/, holds: ({ out }) => expect(out).toBe("using services of this machine\n") },
+    { command: /--context/, holds: ({ out }) => expect(out).toMatch(/^demo /m) },
+    { command: /contexts/, holds: ({ out }) => expect(out).toMatch(/prod +http/) },
+    { command: /logout/, holds: ({ out }) => expect(out).toStartWith("forgot prod, ") },
+  ]);
 });
 
 test("the two commands of README.md do it too", async () => {

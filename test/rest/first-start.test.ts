@@ -111,12 +111,17 @@ describe("what a start reports", () => {
     using folder = scratch();
     const command = parleyCommand("up", "--port", "0", "--data", folder.path);
     for (const start of ["first", "second"]) {
-      await using terminal = new Terminal(command);
-      const text = await terminal.shows(start === "first" ? /\n {4}curl .*\/apps/ : /note .*\n/);
+      const isPlain = start === "first";
+      await using terminal = new Terminal(command, isPlain ? { NO_COLOR: "1" } : {});
+      const shown = await terminal.shows(isPlain ? /\n {4}curl .*\/apps/ : /note.*\n/);
+      expect(shown.includes("\x1b[1mParley")).toBe(!isPlain);
+      const text = Bun.stripANSI(shown);
       expect(text).toContain(`Parley ${manifest.version} is ready`);
       expect(text).toMatch(/^ {2}open {7}http:\/\/127\.0\.0\.1:\d+\/$/m);
       expect(text).toContain(`  data       ${folder.path}`);
       expect(text).toContain(HOW_TO_OPEN);
+      expect(text).toMatch(/^ {2}dashboard {2}http:\/\/127\.0\.0\.1:\d+\/dashboard$/m);
+      expect(text).toContain("  try        parley listen chat/1\n             parley publish chat/1 hello\n");
       expect(text).not.toContain("PARLEY_URL");
       expect(/^ {4}admin token +parley_admin_/m.test(text)).toBe(start === "first");
       expect(text).not.toContain('{"level"');
@@ -126,7 +131,7 @@ describe("what a start reports", () => {
   test("on a terminal, a server on all interfaces lists this machine's addresses too", async () => {
     using folder = scratch();
     const command = parleyCommand("up", "--port", "0", "--data", folder.path);
-    await using terminal = new Terminal([...command, "--host", "0.0.0.0"], { PARLEY_DEMO: "off" });
+    await using terminal = new Terminal([...command, "--host", "0.0.0.0"], { PARLEY_DEMO: "off", NO_COLOR: "1" });
     const text = await terminal.shows(/ {2}data .*\n/);
     expect(text).not.toContain(HOW_TO_OPEN);
     const [, shown = ""] = /^ {2}open {7}(.*)$/m.exec(text) ?? [];

@@ -6,6 +6,12 @@ import { join } from "node:path";
 
 const SOURCES = join(import.meta.dir, "../../src/main.ts");
 
+/**
+ * For XDG_RUNTIME_DIR: a folder of the own user in which nothing can be made, so that services are not noted for commands in other folders,
+ * and commands do not find those of other tests. Tests of that have folders of their own.
+ */
+export const NO_RUNTIME_FOLDER = "/proc/self";
+
 export const PARLEY_MAIN = process.env.PARLEY_TEST_MAIN || SOURCES;
 
 const { PARLEY_TEST_EXECUTABLE: EXECUTABLE } = process.env;

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { Admin } from "./admin.ts";
-import { parleyCommand, sourcesCommand } from "./command.ts";
+import { NO_RUNTIME_FOLDER, parleyCommand, sourcesCommand } from "./command.ts";
 import { refuseLeaks, rememberSettings, searchLog } from "./seen-credentials.ts";
 import { removeFolder, tempFolder } from "./temp.ts";
 
@@ -202,12 +202,14 @@ export const refusedStart = (data: string, ...flags: string[]): ReturnType<typeo
   runParley(["up", "--port", "0", "--host", "127.0.0.1", "--data", data, ...flags], { PARLEY_LOG_FORMAT: "json" });
 
 /** The environment of the test run without its Parley settings, which must not reach the servers under test. */
-const inherited = (): Record<string, string> =>
-  Object.fromEntries(
+const inherited = (): Record<string, string> => ({
+  ...Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
       value === undefined || name.startsWith("PARLEY_") ? [] : [[name, value]],
     ),
-  );
+  ),
+  XDG_RUNTIME_DIR: NO_RUNTIME_FOLDER,
+});
 
 export function readFirstRun(data: string): FirstRunKeys {
   const path = join(data, "first-run.txt");

@@ -1,4 +1,5 @@
 /** A program on a terminal, as a person runs it: its output, and typed input. */
+import { NO_RUNTIME_FOLDER } from "./command.ts";
 
 const PROJECT = `${import.meta.dir}/../..`;
 
@@ -15,7 +16,7 @@ export class Terminal {
     const decoder = new TextDecoder();
     this.child = Bun.spawn([...command], {
       cwd: PROJECT,
-      env: { PATH: process.env.PATH ?? "", TERM: "xterm", ...env },
+      env: { PATH: process.env.PATH ?? "", TERM: "xterm", XDG_RUNTIME_DIR: NO_RUNTIME_FOLDER, ...env },
       terminal: {
         cols,
         rows: 100,

@@ -2,10 +2,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parleyCommand } from "../support/command.ts";
 import { FaultyProxy } from "../support/faulty-proxy.ts";
 import { call } from "../support/http.ts";
 import { runParley, type Server, startParley } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
+import { Terminal } from "../support/terminal.ts";
 
 let server: Server;
 beforeAll(async () => {
@@ -14,6 +16,8 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const port = (): number => Number(new URL(server.url).port);
+/** The time of `few`, where another is given. */
+const isSeconds = (arg: string, before: string | undefined): boolean => arg === "--seconds" || before === "--seconds";
 const few = (url: string, ...more: string[]): string[] => [
   ...["verify", "--url", url, "--clients", "8", "--channels", "2", "--rate", "200", "--seconds", "1", "--settle", "1"],
   ...more,
@@ -41,6 +45,17 @@ test("for a faulty service it describes the faults and exits 1", async () => {
       "m",
     ),
   );
+});
+
+test("Ctrl-C ends it early with what it has found so far, and 130; a terminal shows how far it is", async () => {
+  const args = parleyCommand(...few(server.url, "--seconds=1h").filter((arg, at, all) => !isSeconds(arg, all[at - 1])));
+  await using terminal = new Terminal(args, { PARLEY_KEY: server.keys.secretKey, PARLEY_DATA: server.data });
+  await terminal.shows(/Using http\S+ \(--url\)/);
+  await terminal.shows(/0:0\d of 1:00:00: [1-9]\d* sent, [1-9]\d* delivered, 0 reconnects/);
+  terminal.type("\x03");
+  expect(await terminal.exited).toBe(130);
+  expect(terminal.text).toMatch(/^verdict +correct$/m);
+  expect(terminal.text).toMatch(/Interrupted after [\d.]+ of 3600 s: this is what was found so far\./);
 });
 
 test("for scripts it prints one JSON value", async () => {

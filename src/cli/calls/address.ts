@@ -1,23 +1,27 @@
 /** Which service a command calls, and which application. */
 import { isIP } from "node:net";
+import { asShellWord } from "../../config/program.ts";
 import { DEMO } from "../../node/parts/first-run.ts";
 import { DEFAULT_URL } from "../line/defaults.ts";
 import { Failure, UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
-import { dataPath, isThisMachine, type RunningServer, runningServer } from "./running-server.ts";
+import { givenAddress } from "./given-address.ts";
+import { isThisMachine } from "./loopback.ts";
+import { dataPath, type RunningServer, runningServer } from "./running-server.ts";
+import { servicesOfUser } from "./user-services.ts";
 
-/** Without a slash at its end. ws: and wss: are accepted too, because clients are given those. */
+/** Without a slash at its end. */
 export function serverUrl(input: Input): string {
-  return givenUrl(input) ?? foundServer(input)?.url ?? defaultUrl(input);
+  return givenAddress(input)?.url ?? foundServer(input)?.url ?? defaultUrl(input);
 }
 
 /** Where the control plane is. */
 export const controlUrl = (input: Input): string =>
-  givenUrl(input) ?? foundServer(input)?.controlUrl ?? defaultUrl(input);
+  givenAddress(input)?.controlUrl ?? foundServer(input)?.controlUrl ?? defaultUrl(input);
 
-/** The running server of the data folder, if neither a flag nor a variable names an address. */
+/** The running server of the data folder, if neither a flag, a variable nor a context names an address. */
 export function foundServer(input: Input): Extract<RunningServer, { state: "running" }> | undefined {
-  if (isUrlGiven(input)) return undefined;
+  if (givenAddress(input)) return undefined;
   const server = runningServer(input);
   return server.state === "running" ? server : undefined;
 }
@@ -29,36 +33,22 @@ export function foundServer(input: Input): Extract<RunningServer, { state: "runn
 function defaultUrl(input: Input): string {
   const server = runningServer(input);
   if (server.state !== "stopped") return DEFAULT_URL;
+  const running = servicesOfUser(input.env).map(({ url, data }) => `${url} (--data ${asShellWord(data)})`);
+  const others = running.length > 0 ? `; you also run ${running.join(", ")}` : "";
   throw new Failure(
     "unreachable",
-    `${server.why}; start it with "parley up", or name a server with --url or PARLEY_URL (nothing was sent to ${DEFAULT_URL}, the default)`,
+    `${server.why}; start it with "parley up", or name a server with --url or PARLEY_URL (nothing was sent to ${DEFAULT_URL}, the default)${others}`,
   );
-}
-
-const isUrlGiven = ({ flags, env }: Input): boolean => flags.has("url") || Boolean(env.PARLEY_URL);
-
-function givenUrl(input: Input): string | undefined {
-  if (!isUrlGiven(input)) return undefined;
-  const { flags, env } = input;
-  const [given = "", from] = flags.has("url") ? [flags.get("url"), "--url"] : [env.PARLEY_URL, "PARLEY_URL"];
-  const text = given.replace(/^ws(?=s?:)/i, "http");
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (
-    !url ||
-    !["http:", "https:"].includes(url.protocol) ||
-    url.username !== "" ||
-    url.search !== "" ||
-    url.hash !== ""
-  )
-    throw new UsageError(`${from} must be an address such as ${DEFAULT_URL}`);
-  return url.href.replace(/\/+$/, "");
 }
 
 /** What to do if nothing answers at the address of the server. */
 export function noServerHint(input: Input): string {
   const server = runningServer(input);
   const folder = dataPath(input);
-  if (isUrlGiven(input)) {
+  const given = givenAddress(input);
+  if (given?.context)
+    return `the context ${given.context.name} names this address; "parley use -" returns to services of this machine`;
+  if (given) {
     if (!isThisMachine(serverUrl(input))) return "name the right address with --url or PARLEY_URL";
     const [given, without] = input.isOn("url") ? ["--url", "leave --url out"] : ["PARLEY_URL", "unset PARLEY_URL"];
     return server.state === "running" && server.url !== serverUrl(input)
@@ -75,7 +65,7 @@ export function noServerHint(input: Input): string {
 
 /** For a server that refuses a credential: it may be another one than that of the data folder. Begins with "; " if it is not empty. */
 export function addressDoubt(input: Input): string {
-  const server: RunningServer = isUrlGiven(input) ? { state: "none" } : runningServer(input);
+  const server: RunningServer = givenAddress(input) ? { state: "none" } : runningServer(input);
   return server.state === "unknown" ? `; ${server.why}; name the right address with --url or PARLEY_URL` : "";
 }
 

@@ -5,6 +5,7 @@ import { CredentialRefused, Failure } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
 import { addressDoubt, applicationHost, controlUrl, noServerHint, serverUrl, trustIn } from "./address.ts";
 import { adminToken, type Credential } from "./credentials.ts";
+import { sayService } from "./service-line.ts";
 
 const RESPONSE_TIMEOUT_MS = 30_000;
 
@@ -121,6 +122,7 @@ export class Server {
     body: object | undefined,
     signal: AbortSignal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
   ): Promise<Response> {
+    sayService(this.input);
     this.credential ??= await (typeof this.given === "function" ? this.given() : this.given);
     try {
       return await fetch(this.base + path, {

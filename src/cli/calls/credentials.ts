@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
 import { findDataFolder } from "./data-folder.ts";
+import { credentialsEnv, givenAddress } from "./given-address.ts";
 
 export interface Credential {
   readonly value: string;
@@ -23,13 +24,14 @@ export function adminToken(input: Input): Credential {
     if (value === "") throw new UsageError(`--admin-token-file ${file} is empty`);
     return tokenCredential(value, `--admin-token-file ${file}`);
   }
+  const env = credentialsEnv(input);
   for (const name of TOKEN_VARIABLES) {
-    const value = input.env[name]?.trim();
+    const value = env[name]?.trim();
     if (value) return tokenCredential(value, name);
   }
   const folder = findDataFolder(input);
   const found = typeof folder === "string" ? undefined : folder.firstRunValue("admin token");
-  if (typeof folder !== "string" && found !== undefined) return tokenCredential(found, folder.firstRunFile);
+  if (typeof folder !== "string" && found !== undefined) return foundToken(input, found, folder.firstRunFile);
   const why =
     typeof folder === "string"
       ? folder
@@ -39,9 +41,16 @@ export function adminToken(input: Input): Credential {
   );
 }
 
+function foundToken(input: Input, value: string, from: string): Credential {
+  const credential = tokenCredential(value, from);
+  const context = givenAddress(input)?.context;
+  const renew = context && `; "parley login ${context.url} --name ${context.name}" keeps a new one`;
+  return { ...credential, refused: `${credential.refused}${renew ?? ""}` };
+}
+
 /** Whether a flag or a variable gives a credential of the control plane. */
 export const hasAdminToken = (input: Input): boolean =>
-  input.isOn("admin-token-file") || TOKEN_VARIABLES.some((name) => Boolean(input.env[name]?.trim()));
+  input.isOn("admin-token-file") || TOKEN_VARIABLES.some((name) => Boolean(credentialsEnv(input)[name]?.trim()));
 
 export const hasPlaceholder = (value: string): boolean => /…|\.\.\./.test(value);
 
@@ -53,7 +62,7 @@ export function refusePlaceholder(value: string, from: string): void {
     );
 }
 
-function tokenCredential(value: string, from: string): Credential {
+export function tokenCredential(value: string, from: string): Credential {
   refusePlaceholder(value, from);
   if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain a token and nothing else`);
   const refused = value.startsWith(OPERATOR_PREFIX)
@@ -71,7 +80,7 @@ export function keyFromFile(input: Input): Credential | undefined {
     return keyCredential(value, `--secret-key-file ${file}`);
   }
   // --app asks for another application than that of the variable.
-  const value = input.isOn("app") ? undefined : input.env.PARLEY_KEY?.trim();
+  const value = input.isOn("app") ? undefined : credentialsEnv(input).PARLEY_KEY?.trim();
   return value ? keyCredential(value, "PARLEY_KEY") : undefined;
 }
 
@@ -90,7 +99,7 @@ export function givenAppSecret(input: Input): Credential | undefined {
     if (value === "") throw new UsageError(`--app-secret-file ${file} is empty`);
     return appSecretCredential(value, `--app-secret-file ${file}`);
   }
-  const value = input.env.PARLEY_APP_SECRET?.trim();
+  const value = credentialsEnv(input).PARLEY_APP_SECRET?.trim();
   return value ? appSecretCredential(value, "PARLEY_APP_SECRET") : undefined;
 }
 

@@ -12,7 +12,10 @@ import { firstRunFile } from "../../node/parts/first-run.ts";
 import { UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
 import { foundServer, serverUrl } from "./address.ts";
-import { dataPath, isFolderNamed, isThisMachine, OF_OTHER_USER } from "./running-server.ts";
+import { type Context, contextFolder } from "./contexts.ts";
+import { givenAddress } from "./given-address.ts";
+import { isThisMachine } from "./loopback.ts";
+import { dataPath, isFolderNamed, OF_OTHER_USER } from "./running-server.ts";
 
 /** Credentials that commands have made or fetched with the admin token. */
 const KEPT_FOLDER = "command-line";
@@ -21,7 +24,49 @@ const FILE_MAX_BYTES = 100_000;
 
 export type FirstRunName = "admin token" | "secret key" | "app secret";
 
-export class DataFolder {
+/** Where commands find credentials, and keep those that they have made or fetched. */
+export interface CredentialFolder {
+  /** In which file or context the first ones are, for messages. */
+  readonly firstRunFile: string;
+  firstRunValue(name: FirstRunName): string | undefined;
+  keptFile(name: string): string;
+  /** undefined if there is none. Throws a UsageError if it cannot be read or used. */
+  kept(name: string): string | undefined;
+  /** Only this user can read it. Throws what the system reports. */
+  keep(name: string, value: string): void;
+}
+
+/** That of a context: the token with which its user has logged in, and what commands have made with it. */
+class ContextFolder implements CredentialFolder {
+  readonly firstRunFile: string;
+
+  constructor(
+    private readonly path: string,
+    private readonly context: Context,
+  ) {
+    this.firstRunFile = `the context ${context.name}`;
+  }
+
+  firstRunValue(name: FirstRunName): string | undefined {
+    return name === "admin token" ? this.context.token : undefined;
+  }
+
+  keptFile(name: string): string {
+    return join(this.path, name);
+  }
+
+  kept(name: string): string | undefined {
+    const found = readIfThere(this.keptFile(name));
+    if (found && isOtherUser(found.owner)) throw new UsageError(`${this.keptFile(name)} belongs to another user`);
+    return found?.text.trim() || undefined;
+  }
+
+  keep(name: string, value: string): void {
+    writePrivateFile(this.keptFile(name), `${value}\n`);
+  }
+}
+
+class DataFolder implements CredentialFolder {
   private readonly firstRun: string;
   readonly firstRunFile: string;
 
@@ -43,14 +88,12 @@ export class DataFolder {
     return join(this.path, KEPT_FOLDER, name);
   }
 
-  /** undefined if there is none. Throws a UsageError if it cannot be read or used. */
   kept(name: string): string | undefined {
     const folder = join(this.path, KEPT_FOLDER);
     if (!this.isNamed && isOfOtherUser(folder)) throw new UsageError(`${folder} ${OF_OTHER_USER}`);
     return this.read(this.keptFile(name)).trim() || undefined;
   }
 
-  /** Only this user can read it. Throws what the system reports. */
   keep(name: string, value: string): void {
     mkdirSync(join(this.path, KEPT_FOLDER), { recursive: true, mode: 0o700 });
     writePrivateFile(this.keptFile(name), `${value}\n`);
@@ -65,7 +108,9 @@ export class DataFolder {
 }
 
 /** A string is the reason why there is none, for a message. */
-export function findDataFolder(input: Input): DataFolder | string {
+export function findDataFolder(input: Input): CredentialFolder | string {
+  const context = givenAddress(input)?.context;
+  if (context) return new ContextFolder(contextFolder(input.env, context.name), context);
   if (!input.isOn("data") && !foundServer(input) && !isThisMachine(serverUrl(input)))
     return "the service is on another machine; if it is on this one, name its data folder with --data";
   const path = dataPath(input);

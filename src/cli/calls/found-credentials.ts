@@ -9,7 +9,7 @@ import type { Input } from "../line/input.ts";
 import { appNamed } from "./address.ts";
 import { applicationServer, backendApi, controlPlane, type Server } from "./client.ts";
 import { adminToken, appSecretCredential, type Credential, hasAdminToken, keyCredential } from "./credentials.ts";
-import { type DataFolder, type FirstRunName, findDataFolder } from "./data-folder.ts";
+import { type CredentialFolder, type FirstRunName, findDataFolder } from "./data-folder.ts";
 
 /** How the key is called in lists of keys. */
 const LABEL = "command line";
@@ -79,7 +79,7 @@ async function found(input: Input, kind: Kind): Promise<Credential> {
   for (const candidate of candidates) if (await isAccepted(input, kind, candidate)) return candidate;
   if (hasAdminToken(input) || folder.firstRunValue("admin token") !== undefined)
     return getAndKeep(input, kind, app, folder, name);
-  const why = candidates.at(-1)?.refused ?? `there is none for the application ${app} in the data folder`;
+  const why = candidates.at(-1)?.refused ?? `there is none for the application ${app} kept here`;
   throw new UsageError(
     `${kind.what} is needed: ${kind.give}; or set PARLEY_OPERATOR_TOKEN, then it is fetched and kept in ${folder.keptFile(name)} (${why})`,
   );
@@ -99,7 +99,7 @@ async function getAndKeep(
   input: Input,
   kind: Kind,
   app: string,
-  folder: DataFolder,
+  folder: CredentialFolder,
   name: string,
 ): Promise<Credential> {
   const control = controlPlane(input, adminToken(input));

@@ -1,15 +1,20 @@
 /**
- * Where the server of a data folder listens. A running server notes it in the folder, so that commands on its machine need no address.
- * An address of another machine in a note is not used, nor what another user has put into a folder that the caller has not named.
+ * Which data folder a command works with, and where its server listens. A running server notes that in the folder, so that commands on its
+ * machine need no address. An address of another machine in a note is not used, nor what another user has put into a folder that the
+ * caller has not named.
  */
 import { existsSync } from "node:fs";
 import { networkInterfaces } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { isOtherUser } from "../../base/private-file.ts";
 import { SETTINGS } from "../../config/settings.ts";
+import { UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
+import { givenAddress } from "./given-address.ts";
+import { isThisMachine } from "./loopback.ts";
 import { processOwner } from "./process-mark.ts";
 import { type Addresses, addNote, type FoundNote, isAlive, notesIn } from "./server-notes.ts";
+import { servicesOfUser, type UserService } from "./user-services.ts";
 
 export type RunningServer =
   | ({ readonly state: "running"; readonly pid: number } & Addresses)
@@ -27,23 +32,65 @@ export const OF_OTHER_USER =
 const NOTES = "servers";
 /** Any of these shows that a server has used a folder. The notes stay as an empty folder. */
 const LEFT_BY_SERVERS = [NOTES, "parley.sqlite", "first-run.txt", "command-line"];
-const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
 
-/** Whether an address leads to this machine, whatever the network is. */
-export const isThisMachine = (url: string): boolean => LOOPBACK.test(new URL(url).hostname);
+/** Chosen once per command, so that the address and the credentials are always those of one service. */
+const CHOSEN = new WeakMap<Input, Chosen>();
 
-export const dataPath = (input: Input): string =>
-  input.text("data") ?? (input.env.PARLEY_DATA || SETTINGS.data.initial);
+interface Chosen {
+  readonly path: string;
+  /** The caller has chosen the folder, and with it all who may write there. */
+  readonly isNamed: boolean;
+  /** It is that of a service which the user runs elsewhere. */
+  readonly isElsewhere: boolean;
+}
+
+/** A folder that is named; ./data if a server has used it; else that of the only service that the user runs. */
+function chosen(input: Input): Chosen {
+  const before = CHOSEN.get(input);
+  if (before) return before;
+  const named = input.text("data") ?? (input.env.PARLEY_DATA || undefined);
+  const elsewhere = named === undefined ? serviceElsewhere(input) : undefined;
+  const choice: Chosen = {
+    path: named ?? elsewhere?.data ?? SETTINGS.data.initial,
+    isNamed: named !== undefined,
+    isElsewhere: elsewhere !== undefined,
+  };
+  CHOSEN.set(input, choice);
+  return choice;
+}
+
+function serviceElsewhere(input: Input): UserService | undefined {
+  const own = SETTINGS.data.initial;
+  const services = servicesOfUser(input.env);
+  const given = givenAddress(input);
+  if (given) return services.find((one) => isSameAddress(one, given.url) && one.data !== resolve(own));
+  // In the folder of a server that does not run, another one would get what was meant for it.
+  if (serverOn(own, false).state !== "none" || services.length === 0) return undefined;
+  const folders = new Set(services.map(({ data }) => data));
+  if (folders.size === 1) return services[0];
+  throw new UsageError(
+    `you run several services here, and none in this folder: ${services.map(({ url, data }) => `${url} (${data})`).join(", ")}. Name one with --url or --data, or make it a context ("parley login URL", "parley use NAME")`,
+  );
+}
+
+const isSameAddress = (service: UserService, url: string): boolean => {
+  const origin = (text: string): string => new URL(text).origin.replace("//localhost", "//127.0.0.1");
+  return [service.url, service.controlUrl].some((one) => origin(one) === origin(url));
+};
+
+export const dataPath = (input: Input): string => chosen(input).path;
 
 /** Returns how to remove the note. Throws what the system reports. */
 export const noteServer = (dataFolder: string, addresses: Addresses): (() => void) =>
   addNote(join(dataFolder, NOTES), addresses);
 
-/** The caller has chosen the folder, and with it all who may write there. */
-export const isFolderNamed = (input: Input): boolean =>
-  input.text("data") !== undefined || Boolean(input.env.PARLEY_DATA);
+export const isFolderNamed = (input: Input): boolean => chosen(input).isNamed;
 
-export const runningServer = (input: Input): RunningServer => serverOn(dataPath(input), isFolderNamed(input));
+export function runningServer(input: Input): RunningServer {
+  const { path, isNamed, isElsewhere } = chosen(input);
+  const service = isElsewhere ? servicesOfUser(input.env).find(({ data }) => data === path) : undefined;
+  return service ? { state: "running", ...service } : serverOn(path, isNamed);
+}
 
 /** If several servers share the folder, the one that was started last: they serve the same. */
 export function serverOn(dataFolder: string, isNamed: boolean): RunningServer {

@@ -15,6 +15,8 @@ export interface Addresses {
   readonly controlUrl: string;
   /** PARLEY_DOMAIN. */
   readonly domain: string;
+  /** The data folder, in notes that are elsewhere. */
+  readonly data?: string;
 }
 
 export interface Note extends Addresses {
@@ -47,7 +49,7 @@ export function addNote(folder: string, addresses: Addresses): () => void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   writePrivateFile(file, `${JSON.stringify(note)}\n`);
   removeOld(folder, file);
-  return () => removeFile(file);
+  return () => removeNote(file);
 }
 
 /** Newest first. Throws what the system reports. */
@@ -64,15 +66,16 @@ export function notesIn(folder: string): FoundNote[] {
 
 export const isAlive = ({ pid, mark }: Note): boolean => processMark(pid) === mark;
 
+/** Processes of other machines and containers cannot be seen from here. */
+export const hasEnded = (note: Note): boolean => note.host === hostname() && !isAlive(note);
+
 /** A killed process leaves its note behind. */
 function removeOld(folder: string, own: string): void {
-  for (const [at, { file, note }] of notesIn(folder).entries()) {
-    const hasEnded = note?.host === hostname() && !isAlive(note);
-    if (file !== own && (hasEnded || at >= NOTES_MAX)) removeFile(file);
-  }
+  for (const [at, { file, note }] of notesIn(folder).entries())
+    if (file !== own && ((note && hasEnded(note)) || at >= NOTES_MAX)) removeNote(file);
 }
 
-function removeFile(file: string): void {
+export function removeNote(file: string): void {
   try {
     rmSync(file, { force: true });
   } catch {
@@ -84,11 +87,11 @@ function noteIn(text: string): Note | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (!isObject(value)) return undefined;
-    const { url, controlUrl, domain, host, pid, mark } = value;
+    const { url, controlUrl, domain, data, host, pid, mark } = value;
     if (!isOrigin(url) || !isOrigin(controlUrl)) return undefined;
     if (typeof domain !== "string" || typeof host !== "string" || typeof mark !== "string") return undefined;
-    const isPid = Number.isSafeInteger(pid) && Number(pid) > 0;
-    return isPid ? { url, controlUrl, domain, host, pid: Number(pid), mark } : undefined;
+    if (!Number.isSafeInteger(pid) || Number(pid) <= 0) return undefined;
+    return { url, controlUrl, domain, host, pid: Number(pid), mark, ...(typeof data === "string" && { data }) };
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import type { Input } from "../line/input.ts";
 import { appNamed } from "./address.ts";
 import { type Credential, hasPlaceholder, keyCredential, refusePlaceholder } from "./credentials.ts";
 import { foundKey } from "./found-credentials.ts";
+import { credentialsEnv } from "./given-address.ts";
 
 export type TalkCredential =
   | { readonly kind: "secret"; readonly credential: Credential }
@@ -22,7 +23,7 @@ export async function talkCredential(input: Input): Promise<TalkCredential> {
   if (token !== undefined) return tokenCredential(token, "--token");
   const key = input.text("key");
   if (key !== undefined) return keyOfEitherType(key, "--key");
-  const { PARLEY_TOKEN = "", PARLEY_KEY = "" } = input.isOn("app") ? {} : input.env;
+  const { PARLEY_TOKEN = "", PARLEY_KEY = "" } = input.isOn("app") ? {} : credentialsEnv(input);
   if (PARLEY_TOKEN.trim()) return tokenCredential(PARLEY_TOKEN.trim(), "PARLEY_TOKEN");
   if (PARLEY_KEY.trim()) return keyOfEitherType(PARLEY_KEY.trim(), "PARLEY_KEY");
   return { kind: "secret", credential: await foundKey(input) };
@@ -30,7 +31,7 @@ export async function talkCredential(input: Input): Promise<TalkCredential> {
 
 /** The application whose key a command of the REST API finds; undefined if a key is given, which can be that of any. */
 export const restApp = (input: Input): string | undefined =>
-  input.isOn("key") || (input.env.PARLEY_KEY?.trim() && !input.isOn("app")) ? undefined : appNamed(input);
+  input.isOn("key") || (credentialsEnv(input).PARLEY_KEY?.trim() && !input.isOn("app")) ? undefined : appNamed(input);
 
 /** For the REST API, which takes only secret keys. */
 export async function restCredential(input: Input): Promise<Credential> {

@@ -4,6 +4,7 @@ import type { Command, Flag } from "../line/command.ts";
 import { HELP } from "../line/flags.ts";
 import { ABOUT } from "./about.ts";
 import { APPS } from "./apps.ts";
+import { CONTEXTS } from "./contexts.ts";
 import { INTERNAL } from "./internal.ts";
 import { KEYS } from "./keys.ts";
 import { MEETINGS } from "./meetings.ts";
@@ -33,6 +34,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Live tail", commands: TAIL },
   { title: "Operators", commands: OPERATORS },
   { title: "Verification", commands: VERIFY },
+  { title: "Other services", commands: CONTEXTS },
   { title: "About", commands: ABOUT },
 ];
 

@@ -1,4 +1,4 @@
-/** Commands that are in no help: those that the service itself runs, in processes of their own, and other spellings. */
+/** Commands that are in no help: those that the service itself and shells run, in processes of their own, and other spellings. */
 import type { Command } from "../line/command.ts";
 import { JSON_OUT } from "../line/flags.ts";
 
@@ -13,6 +13,14 @@ export const INTERNAL: readonly Command[] = [
     flags: [],
     examples: ["parley mend recorded.webm mended.webm"],
     load: async () => (await import("../commands/server/mend.ts")).mend,
+  },
+  {
+    name: "complete",
+    summary: "list what can follow in a command line, for the scripts of parley completion",
+    operands: [{ name: "WORD", meaning: "all that has been typed behind --", optional: true, many: true }],
+    flags: [],
+    examples: ["parley complete -- keys "],
+    load: async () => (await import("../commands/completion/complete.ts")).complete,
   },
   {
     name: "worker",

@@ -33,7 +33,13 @@ export const KEYS: readonly Command[] = [
     summary: "create a key; the secret of a secret key is printed only this once",
     flags: [
       { name: "app", value: "APP", meaning: "id or name of the application", required: true },
-      { name: "type", value: "TYPE", meaning: "publishable (for browsers) or secret (for backends)", required: true },
+      {
+        name: "type",
+        value: "TYPE",
+        meaning: "publishable (for browsers) or secret (for backends)",
+        required: true,
+        choices: ["publishable", "secret"],
+      },
       { ...CHANNELS, required: true },
       { ...ACTIONS_FLAG, required: true },
       { ...ORIGINS, meaning: `${ORIGINS.meaning}; a secret key has none` },
@@ -87,7 +93,7 @@ export const KEYS: readonly Command[] = [
     operands: [KEY],
     flags: [...ROTATION, ...CONTROL],
     examples: [
-      "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --grace 3600",
+      "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --grace 1h",
       "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --retire-previous --yes",
     ],
     load: async () => (await import("../commands/control/keys.ts")).rotate,

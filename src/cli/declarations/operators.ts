@@ -8,7 +8,13 @@ export const OPERATORS: readonly Command[] = [
     summary: "create an operator and print its token",
     operands: [{ name: "NAME", meaning: "as the audit shows it" }],
     flags: [
-      { name: "role", value: "ROLE", meaning: "admin, or read: changes nothing and sees no secrets", required: true },
+      {
+        name: "role",
+        value: "ROLE",
+        meaning: "admin, or read: changes nothing and sees no secrets",
+        required: true,
+        choices: ["admin", "read"],
+      },
       ...CONTROL,
     ],
     details:

@@ -4,11 +4,16 @@ import { RECORDINGS_LISTED_DEFAULT } from "../line/defaults.ts";
 import { APPLICATION, FORCE, forLists, YES } from "../line/flags.ts";
 
 const RECORDING: Operand = { name: "ID", meaning: "the recording's id" };
-const WHEN = "Unix seconds, or a date such as 2030-01-31T18:00:00Z";
+const WHEN = "Unix seconds, a date such as 2030-01-31T18:00:00Z, or a time ago such as 2h or 7d";
 
 const ROOM: Flag = { name: "room", value: "NAME", meaning: "id or name of the room" };
 const USERNAME: Flag = { name: "username", value: "TEXT", meaning: "the participant's name" };
-const TYPE: Flag = { name: "type", value: "TYPE", meaning: "video, audio, screen or composition" };
+const TYPE: Flag = {
+  name: "type",
+  value: "TYPE",
+  meaning: "video, audio, screen or composition",
+  choices: ["video", "audio", "screen", "composition"],
+};
 const MEETING: Flag = { name: "meeting-session", value: "ID", meaning: "id of the meeting" };
 const PARTICIPANT: Flag = {
   name: "participant-session",
@@ -32,7 +37,7 @@ export const RECORDINGS: readonly Command[] = [
       ...forLists(APPLICATION),
     ],
     examples: [
-      "parley recordings list",
+      "parley recordings list --started-after 1d",
       "parley recordings list --room standup --type video --started-after 2030-01-01T00:00:00Z --limit 200",
     ],
     load: async () => (await import("../commands/application/recordings.ts")).list,

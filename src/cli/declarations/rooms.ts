@@ -4,7 +4,7 @@ import { ROOM_FIELD_NAMES, TOKEN_FIELD_NAMES } from "../line/field-names.ts";
 import { APPLICATION, forLists, YES } from "../line/flags.ts";
 
 const ROOM: Operand = { name: "NAME", meaning: "the room's name" };
-const WHEN = "Unix seconds, a date such as 2030-01-31T18:00:00Z, or none";
+const WHEN = "Unix seconds, a date such as 2030-01-31T18:00:00Z, a time from now such as 2h or 7d, or none";
 const fieldsFlag = (fields: readonly string[]): Flag => ({
   name: "fields",
   value: "JSON",
@@ -16,7 +16,7 @@ const EXPIRES: Flag = { name: "expires", value: "TIME", meaning: `no one can joi
 const NOT_BEFORE: Flag = { name: "not-before", value: "TIME", meaning: `no one can join before this time: ${WHEN}` };
 
 const ROOM_FLAGS: readonly Flag[] = [
-  { name: "privacy", value: "KIND", meaning: "public or private" },
+  { name: "privacy", value: "KIND", meaning: "public or private", choices: ["public", "private"] },
   EXPIRES,
   NOT_BEFORE,
   { name: "delete-on-expiry", value: "on|off", meaning: "archive the room when it expires" },
@@ -88,7 +88,7 @@ export const ROOMS: readonly Command[] = [
       fieldsFlag(TOKEN_FIELD_NAMES),
       ...APPLICATION,
     ],
-    examples: ["parley rooms token standup --name Alice --admin", "parley rooms token --user 42"],
+    examples: ["parley rooms token standup --name Alice --admin --expires 2h", "parley rooms token --user 42"],
     load: async () => (await import("../commands/application/rooms.ts")).token,
   },
   {

@@ -1,6 +1,16 @@
 /** Commands that start a server, or work on its store while it is stopped. */
 import type { Command } from "../line/command.ts";
-import { CONFIG_FILE, CONTROL, FORCE, JSON_OUT, SETTINGS_FLAGS, STORE_FLAGS, settingFlag, YES } from "../line/flags.ts";
+import {
+  CONFIG_FILE,
+  CONTROL,
+  FORCE,
+  JSON_OUT,
+  QUIET,
+  SETTINGS_FLAGS,
+  STORE_FLAGS,
+  settingFlag,
+  YES,
+} from "../line/flags.ts";
 
 export const SERVER: readonly Command[] = [
   {
@@ -59,7 +69,7 @@ The exit code is 1 if something is serious.`,
     name: "backup",
     summary: "copy the store of a stopped server to one file",
     operands: [{ name: "FILE", meaning: "the file to write" }],
-    flags: [...STORE_FLAGS, { ...FORCE, meaning: "replace FILE if it exists" }],
+    flags: [...STORE_FLAGS, { ...FORCE, meaning: "replace FILE if it exists" }, QUIET],
     details: `The master key is NOT in the backup: keep master.key (or PARLEY_MASTER_KEY) in another place. Without it
 the secrets in the backup cannot be read, neither by a thief nor by you. Recordings and the messages of channels
 with history are not in it either: copy recordings/ and history.sqlite if you need them.`,

@@ -18,7 +18,7 @@ const SENDING: readonly Flag[] = [
 ];
 
 const WHERE = `On the machine of the service its data folder has the key: that of the demo, or with --app one that is made with the admin token.
-For a service on another machine set PARLEY_URL and PARLEY_KEY.`;
+For a service on another machine use "parley login", or set PARLEY_URL and PARLEY_KEY.`;
 
 export const TALKING: readonly Command[] = [
   {
@@ -29,7 +29,7 @@ export const TALKING: readonly Command[] = [
       {
         name: "history",
         value: "N|TIME",
-        meaning: `begin with the last N messages, up to ${REPLAY_MAX_MESSAGES}, or with those of a time: 30s, 5m, 2h`,
+        meaning: `begin with the last N messages, up to ${REPLAY_MAX_MESSAGES}, or with those of a time: 30s, 5m, 2h, 1d`,
       },
       { name: "presence", meaning: "print who is there, joins and leaves too; the listener is shown as well" },
       { name: "count", value: "N", meaning: "end after N messages" },
@@ -93,7 +93,7 @@ ${WHERE}`,
     summary: "close all connections of a peer",
     operands: [PEER],
     flags: [
-      { name: "block", value: "SECONDS", meaning: "also refuse its connects for that long; also 15m, 12h; up to 24h" },
+      { name: "block", value: "TIME", meaning: "also refuse its connects for that long; also 15m, 12h; up to 24h" },
       ...REST,
     ],
     details: WHERE,

@@ -14,8 +14,8 @@ export const TOKEN: readonly Command[] = [
       { name: "permissions", value: "LIST", meaning: `any of ${ACTIONS.join(", ")}; default: all of the key's` },
       {
         name: "expires",
-        value: "SECONDS",
-        meaning: `how long it is valid, 1 to ${TOKEN_MAX_SECONDS} (${TOKEN_DEFAULT_SECONDS})`,
+        value: "TIME",
+        meaning: `how long it is valid, in seconds or as 10m, 2h; at most ${TOKEN_MAX_SECONDS} (${TOKEN_DEFAULT_SECONDS})`,
       },
       { name: "metadata", value: "JSON", meaning: "private to the connection, delivered once in welcome" },
       { name: "peer-metadata", value: "JSON", meaning: "shown to other peers" },
@@ -23,7 +23,7 @@ export const TOKEN: readonly Command[] = [
     ],
     examples: [
       "parley token mint --peer alice",
-      `parley token mint --peer alice --channels 'chat/*' --permissions subscribe --expires 600 --peer-metadata '{"name":"Alice"}'`,
+      `parley token mint --peer alice --channels 'chat/*' --permissions subscribe --expires 10m --peer-metadata '{"name":"Alice"}'`,
     ],
     load: async () => (await import("../commands/control/token.ts")).mint,
   },

@@ -1,7 +1,7 @@
 /** Verification that a running service delivers what it promises. */
 import type { Command } from "../line/command.ts";
 import { VERIFY_DEFAULTS } from "../line/defaults.ts";
-import { JSON_OUT, KEY_HERE } from "../line/flags.ts";
+import { JSON_OUT, KEY_HERE, SERVICE } from "../line/flags.ts";
 
 const { clients, channels, rate, seconds, settle, prefix } = VERIFY_DEFAULTS;
 
@@ -25,8 +25,12 @@ export const VERIFY: readonly Command[] = [
       { name: "clients", value: "N", meaning: `connections, distributed over the addresses (${clients})` },
       { name: "channels", value: "N", meaning: `channels, to which the clients are distributed (${channels})` },
       { name: "rate", value: "N", meaning: `messages per second, of all clients together (${rate})` },
-      { name: "seconds", value: "N", meaning: `how long to send (${seconds})` },
-      { name: "settle", value: "SECONDS", meaning: `how long to wait at most for messages in flight (${settle})` },
+      { name: "seconds", value: "TIME", meaning: `how long to send; also 10m, 1h (${seconds})` },
+      {
+        name: "settle",
+        value: "TIME",
+        meaning: `how long to wait at most for messages in flight; also 1m (${settle})`,
+      },
       { name: "prefix", value: "NAME", meaning: `channels are NAME/…, and the key must cover NAME/** (${prefix})` },
       { name: "history", meaning: "fail unless a channel rule gives these channels history" },
       {
@@ -39,6 +43,7 @@ export const VERIFY: readonly Command[] = [
         meaning: "accept members that leave and join while their connection stays open, because nodes were partitioned",
       },
       ...KEY_HERE,
+      ...SERVICE,
       JSON_OUT,
     ],
     details: `It is safe beside real traffic, because it uses its own channels and peers. The key needs all four actions.
@@ -47,7 +52,7 @@ If the channels have history, clients that reconnect recover, and every recovery
 The exit code is 1 if something was wrong, or if that could not be determined.`,
     examples: [
       "parley verify --url ws://127.0.0.1:8080 --secret-key-file key.txt",
-      "parley verify --url wss://a.example.com --url wss://b.example.com --clients 300 --channels 30 --rate 1000 --seconds 30",
+      "parley verify --url wss://a.example.com --url wss://b.example.com --clients 300 --channels 30 --rate 1000 --seconds 10m",
       "parley verify --url ws://127.0.0.1:8080 --secret-key-file key.txt --history --cuts 5",
     ],
     load: async () => (await import("../commands/messages/verify.ts")).verify,

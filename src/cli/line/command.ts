@@ -11,6 +11,10 @@ export interface Flag {
   readonly many?: true;
   /** The value is a JSON object with these fields. */
   readonly fields?: readonly string[];
+  /** All values, for completion. */
+  readonly choices?: readonly string[];
+  /** The value is the name of a context. */
+  readonly isContext?: true;
 }
 
 export interface Operand {
@@ -19,6 +23,10 @@ export interface Operand {
   readonly optional?: true;
   /** Any number of arguments. */
   readonly many?: true;
+  /** All values, for completion. */
+  readonly choices?: readonly string[];
+  /** The value is the name of a context. */
+  readonly isContext?: true;
 }
 
 export interface Command {
@@ -47,4 +55,6 @@ export interface CommandResult {
   readonly notes?: readonly string[];
   /** The command has worked, but its result is negative: exit code 1. */
   readonly refused?: boolean;
+  /** Ctrl-C ended the command early, and its result is what it had by then: exit code 130. */
+  readonly interrupted?: boolean;
 }

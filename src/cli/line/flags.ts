@@ -17,15 +17,24 @@ export const forLists = (flags: readonly Flag[]): readonly Flag[] =>
 const URL_FLAG: Flag = {
   name: "url",
   value: "URL",
-  meaning: `the server; default PARLEY_URL, else the one that runs on the data folder; without such a folder ${DEFAULT_URL}`,
+  meaning: `the server; default PARLEY_URL, else a context, else the one that runs on the data folder, else the one that you run, else ${DEFAULT_URL}`,
 };
+const CONTEXT_FLAG: Flag = {
+  name: "context",
+  value: "NAME",
+  isContext: true,
+  meaning: 'a service of "parley login"; default PARLEY_CONTEXT, else the one of "parley use"',
+};
+export const QUIET: Flag = { name: "quiet", meaning: "do not show which service is called, nor progress" };
+/** Flags of every command that calls one service, beside its address. */
+export const SERVICE: readonly Flag[] = [CONTEXT_FLAG, QUIET];
 /** On the machine of the service, credentials are found by these. */
 const LOCAL: readonly Flag[] = [
   {
     name: "data",
     value: "FOLDER",
     meaning:
-      "the data folder of a service on this machine, for its address and credentials; default PARLEY_DATA, else ./data",
+      "the data folder of a service on this machine, for its address and credentials; default PARLEY_DATA, else ./data, else that of the service that you run",
   },
   {
     name: "admin-token-file",
@@ -37,7 +46,7 @@ const LOCAL: readonly Flag[] = [
 const APP: Flag = { name: "app", value: "APP", meaning: "the application's name; default PARLEY_APP, else demo" };
 
 /** Flags of every command that calls the control plane. */
-export const CONTROL: readonly Flag[] = [URL_FLAG, ...LOCAL, JSON_OUT];
+export const CONTROL: readonly Flag[] = [URL_FLAG, ...SERVICE, ...LOCAL, JSON_OUT];
 
 /** Flags of every command that calls an application's own host. Its app secret is never an argument, because other users can see those. */
 export const APPLICATION: readonly Flag[] = [
@@ -49,6 +58,7 @@ export const APPLICATION: readonly Flag[] = [
   },
   ...LOCAL,
   URL_FLAG,
+  ...SERVICE,
   JSON_OUT,
 ];
 
@@ -77,6 +87,7 @@ export const REST: readonly Flag[] = [
   { name: "key", value: "KEY", meaning: `a secret key, SK_ID:SK_SECRET; ${PREFER_KEY_VARIABLE}` },
   ...KEY_HERE,
   URL_FLAG,
+  ...SERVICE,
   JSON_OUT,
 ];
 /** Flags of every command that connects as a peer. */
@@ -85,5 +96,6 @@ export const TALK: readonly Flag[] = [
   { name: "token", value: "TOKEN", meaning: `a connect token; prefer PARLEY_TOKEN, because ${VISIBLE}` },
   ...KEY_HERE,
   URL_FLAG,
+  ...SERVICE,
   JSON_LINES,
 ];

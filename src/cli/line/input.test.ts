@@ -25,6 +25,27 @@ test("numbers are whole and not negative, or none where that is allowed", () => 
   expect(() => input({ cap: "many" }).wholeOrNone("cap")).toThrow("a whole number, or none");
 });
 
+test("a time is a number of seconds or days as before, or has its unit", () => {
+  const times = { a: "90", b: "90s", c: "15m", d: "12h", e: "7d" };
+  expect(Object.keys(times).map((name) => input(times).seconds(name))).toEqual([90, 90, 900, 43_200, 604_800]);
+  expect(["30", "30d", "48h"].map((days) => input({ days }).days("days"))).toEqual([30, 30, 2]);
+  expect(input({ days: "none" }).daysOrNone("days")).toBeNull();
+  for (const wrong of ["", "1.5h", "-1", "1w", "h", "1 h", "10 m", "9999999999999999d"])
+    expect(() => input({ grace: wrong }).seconds("grace")).toThrow("--grace is");
+  for (const wrong of ["25h", "1m", "none"])
+    expect(() => input({ days: wrong }).days("days")).toThrow("whole number of days");
+});
+
+test("a point in time is Unix seconds, a date, or a time from now or ago", () => {
+  const at = (expires: string, relative: "from now" | "ago" = "from now"): number | null | undefined =>
+    input({ expires }).timeOrNone("expires", relative);
+  expect([at("1900000000"), at("2030-01-31T18:00:00Z"), at("none")]).toEqual([1_900_000_000, 1_896_112_800, null]);
+  const nowSeconds = Date.now() / 1000;
+  expect(Math.abs((at("2h") ?? 0) - nowSeconds - 7200)).toBeLessThan(60);
+  expect(Math.abs((at("7d", "ago") ?? 0) - nowSeconds + 604_800)).toBeLessThan(60);
+  expect(() => at("soon")).toThrow("a time such as 2h (from now)");
+});
+
 test("an object is JSON without duplicate keys, and not a list", () => {
   expect(input({ metadata: '{"a":{"b":1}}' }).object("metadata")).toEqual({ a: { b: 1 } });
   for (const wrong of ["[1]", "1", "{", "", '{"a":1,"a":2}'])

@@ -1,4 +1,5 @@
 /** The operands and flags of a command, parsed into what it needs. A wrong value is a UsageError that names the flag. */
+import { DURATION_FORMS, durationIn } from "../../base/duration.ts";
 import { didYouMean } from "../../protocol/did-you-mean.ts";
 import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
 import { UsageError } from "./errors.ts";
@@ -88,12 +89,29 @@ export class Input {
   seconds(name: string): number | undefined {
     const text = this.flags.get(name);
     if (text === undefined) return undefined;
-    const [, count, unit = "s"] = /^(\d{1,9})([smhd])?$/.exec(text) ?? [];
-    if (count === undefined)
+    const seconds = durationIn(text, "s");
+    if (seconds === undefined)
       throw new UsageError(
-        `--${name} is ${JSON.stringify(text)}; it must be a number of seconds, or a time such as 90s, 15m, 12h or 7d`,
+        `--${name} is ${JSON.stringify(text)}; it must be a number of seconds, or a time such as ${DURATION_FORMS}`,
       );
-    return Number(count) * SECONDS_IN[unit as keyof typeof SECONDS_IN];
+    return seconds;
+  }
+
+  /** Days: a whole number, or a time that is a whole number of days. */
+  days(name: string): number | undefined {
+    const text = this.flags.get(name);
+    if (text === undefined) return undefined;
+    const days = durationIn(text, "d");
+    if (days === undefined)
+      throw new UsageError(
+        `--${name} is ${JSON.stringify(text)}; it must be a whole number of days, such as 30 or 30d`,
+      );
+    return days;
+  }
+
+  /** null: the value is `none`. */
+  daysOrNone(name: string): number | null | undefined {
+    return this.flags.get(name) === "none" ? null : this.days(name);
   }
 
   /** null: the value is `none`. */
@@ -105,14 +123,16 @@ export class Input {
     return this.whole(name);
   }
 
-  /** Unix seconds, or a date with its time zone; null: the value is `none`. */
-  timeOrNone(name: string): number | null | undefined {
+  /** Unix seconds, a date with its time zone, or a time such as 2h from now or before now; null: the value is `none`. */
+  timeOrNone(name: string, relative: "from now" | "ago"): number | null | undefined {
     const text = this.flags.get(name);
     if (text === undefined || text === "none" || /^\d{1,15}$/.test(text)) return this.wholeOrNone(name);
+    const seconds = durationIn(text, "s");
+    if (seconds !== undefined) return Math.floor(Date.now() / 1000) + (relative === "ago" ? -seconds : seconds);
     const ms = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
     if (Number.isNaN(ms))
       throw new UsageError(
-        `--${name} is ${JSON.stringify(text)}; it must be Unix seconds, a date such as 2030-01-31T18:00:00Z, or none`,
+        `--${name} is ${JSON.stringify(text)}; it must be Unix seconds, a date such as 2030-01-31T18:00:00Z, a time such as 2h (${relative}), or none`,
       );
     return Math.floor(ms / 1000);
   }
@@ -142,8 +162,6 @@ export class Input {
     return value;
   }
 }
-
-const SECONDS_IN = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
 function commaList(name: string, text: string): string[] {
   if (text.trim() === "") return [];

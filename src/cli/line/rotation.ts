@@ -8,8 +8,8 @@ import type { Input } from "./input.ts";
 export const ROTATION: readonly Flag[] = [
   {
     name: "grace",
-    value: "SECONDS",
-    meaning: `how long the present secret keeps working; 0: it ends now (the server's setting, ${SETTINGS.rotationGraceSeconds.initial})`,
+    value: "TIME",
+    meaning: `how long the present secret keeps working, in seconds or as 12h, 7d; 0: it ends now (the server's setting, ${SETTINGS.rotationGraceSeconds.initial})`,
   },
   { name: "retire-previous", meaning: "after a leak: every earlier secret ends now" },
   { ...YES, meaning: "do not ask before secrets end now (--grace 0, --retire-previous); required without a terminal" },
@@ -26,7 +26,7 @@ export const endsNow = ({ graceSec, retirePrevious }: Rotation): boolean => reti
 /** JSON leaves out undefined fields. */
 export function rotation(input: Input): Rotation {
   const retirePrevious = input.isOn("retire-previous") || undefined;
-  const graceSec = input.whole("grace");
+  const graceSec = input.seconds("grace");
   if (retirePrevious && graceSec !== undefined)
     throw new UsageError("--retire-previous ends every earlier secret now, so --grace cannot be used with it");
   return { graceSec, retirePrevious };

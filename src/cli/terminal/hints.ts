@@ -3,7 +3,7 @@ import { asCalled, asShellWord } from "../../config/program.ts";
 import { commandAt } from "../declarations/all.ts";
 
 /** Without these, a hint would lead to another service than the command that gave it. */
-const REPEATED = ["url", "data"] as const;
+const REPEATED = ["url", "data", "context"] as const;
 
 type Flags = ReadonlyMap<string, string>;
 

@@ -17,7 +17,7 @@ export class Output {
 
   async result({ value, text, notes = [] }: CommandResult): Promise<void> {
     const objects: readonly object[] = Array.isArray(value) ? value : [value];
-    await write(Bun.stdout, this.json ? objects.map(jsonLine).join("") : printableLines(text));
+    await write(Bun.stdout, this.json ? objects.map(jsonLine).join("") : wholeLines(printableLines(text)));
     for (const note of notes) await write(Bun.stderr, `${escaped(asTyped(note, this.flags))}\n`);
   }
 
@@ -28,9 +28,12 @@ export class Output {
 
   /** Help for a command line without a command. */
   async guide(text: string): Promise<void> {
-    await write(Bun.stderr, text);
+    await write(Bun.stderr, wholeLines(text));
   }
 }
+
+/** What goes to a pipe or a file ends with a newline, so that what follows begins a line. */
+const wholeLines = (text: string): string => (text === "" || text.endsWith("\n") ? text : `${text}\n`);
 
 export async function write(to: Bun.BunFile, text: string): Promise<void> {
   if (text === "") return;
@@ -52,30 +55,70 @@ export type Cell = string | number | null | undefined;
 /** JSON that is as safe to print as text: an escape within a string does not change its value. */
 export const jsonLine = (value: object): string => `${escaped(JSON.stringify(value))}\n`;
 
+/** Text that may be shortened to fit a terminal: no number, and no id or name that one would copy. */
+export interface Prose {
+  readonly prose: string;
+}
+/** The name of a column of a table. */
+export type Heading = string | Prose;
+
 /** Between columns. */
 const GAP = "  ";
+/** Less of a text says nothing. */
+const PROSE_MIN_COLUMNS = 12;
 
 const cellText = (cell: Cell): string => (cell == null || cell === "" ? "-" : escaped(String(cell)));
 
-/** Rows with aligned columns. On a terminal that is too narrow for them, each row is a block with a line per cell. */
+/**
+ * Rows with aligned columns. On a terminal that is too narrow for them, prose is shortened; if that is not enough, each row is a block with
+ * a line per cell.
+ */
 export function table(
-  head: readonly string[],
+  headings: readonly Heading[],
   rows: readonly (readonly Cell[])[],
   columns = columnsOf(process.stdout),
 ): string {
+  const head = headings.map((one) => (typeof one === "string" ? one : one.prose));
   const lines = [head, ...rows.map((row) => row.map(cellText))];
-  const widths = head.map((_, column) => Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))));
-  const total = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
-  if (columns !== undefined && total > columns) return rows.map((row) => block(head, row, columns)).join("\n");
+  const whole = head.map((_, column) => Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))));
+  const isProse = headings.map((one) => typeof one !== "string");
+  const widths = columns === undefined ? whole : fitted(whole, isProse, columns);
+  if (widths === undefined) return rows.map((row) => block(head, row, columns ?? 0)).join("\n");
   return lines
     .map(
       (line) =>
         `${line
-          .map((cell, at) => pad(cell, widths[at] ?? 0))
+          .map((cell, at) => pad(shortened(cell, widths[at] ?? 0), widths[at] ?? 0))
           .join(GAP)
           .trimEnd()}\n`,
     )
     .join("");
+}
+
+/** The widths with which the table fits: the widest column of prose gives up what is too much, then the next. undefined: it does not fit. */
+function fitted(
+  widths: readonly number[],
+  isProse: readonly boolean[],
+  columns: number,
+): readonly number[] | undefined {
+  const fit = [...widths];
+  const excess = (): number => fit.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - columns;
+  const places = fit.keys().filter((at) => isProse[at]);
+  for (const at of [...places].sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))) {
+    const width = fit[at] ?? 0;
+    fit[at] = Math.max(Math.min(width, PROSE_MIN_COLUMNS), width - Math.max(0, excess()));
+  }
+  return excess() > 0 ? undefined : fit;
+}
+
+function shortened(text: string, width: number): string {
+  if (Bun.stringWidth(text) <= width) return text;
+  let kept = "";
+  for (const character of text) {
+    if (Bun.stringWidth(kept + character) > width - 1) break;
+    kept += character;
+  }
+  return `${kept.trimEnd()}…`;
 }
 
 /** Without the cells that have nothing. */

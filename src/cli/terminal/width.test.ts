@@ -50,6 +50,19 @@ describe("a table that is wider than the terminal", () => {
     expect(table(head, rows, width - 1)).not.toBe(whole);
   });
 
+  test("has its prose shortened if that is enough, and never a name or a number", () => {
+    const prose = ["", "NAME", { prose: "LABEL" }, { prose: "WHAT" }];
+    expect(table(prose, rows, 40)).toBe(
+      "   NAME    LABEL  WHAT\n1  first   -      a text with several p…\n2  second         short\n",
+    );
+    expect(longest(table(prose, rows, 32))).toBeLessThanOrEqual(32);
+    expect(table(prose, rows, 30)).toStartWith("   NAME    LABEL  WHAT\n1  first   -      a text with…\n");
+    // 12 columns are the least.
+    expect(table(prose, rows, 29)).toBe(table(head, rows, 29));
+    expect(table(prose, rows, undefined)).toBe(table(head, rows, undefined));
+    expect(table(["ID", { prose: "名" }], [["1", "日本語日本語日本語"]], 16)).toContain("1   日本語日本…");
+  });
+
   test("a value is not cut, whatever the width is", () => {
     expect(fields({ key: "x".repeat(100) }, 40)).toBe(`key  ${"x".repeat(100)}\n`);
   });
@@ -69,7 +82,7 @@ test("on a terminal of 80 columns no line of lists and of help is longer, but ex
 });
 
 test("a wide terminal and a pipe get the same lines", async () => {
-  for (const line of ["keys list", "rooms list", "help rooms create"]) {
+  for (const line of ["keys list --quiet", "rooms list --quiet", "help rooms create"]) {
     const piped = await cli.run(line);
     expect(await shown(line, 500)).toBe(piped.stdout);
   }

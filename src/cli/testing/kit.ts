@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PARLEY_MAIN, parleyCommand } from "../../../test/support/command.ts";
+import { NO_RUNTIME_FOLDER, PARLEY_MAIN, parleyCommand } from "../../../test/support/command.ts";
 import { Commands, type Ended } from "./commands.ts";
 
 type Variables = Readonly<Record<string, string>>;
@@ -15,6 +15,7 @@ const NO_DATA = join(tmpdir(), "parley-no-data-folder");
 const environment = (extra: Variables): Record<string, string> => ({
   PATH: process.env.PATH ?? "",
   PARLEY_DATA: NO_DATA,
+  XDG_RUNTIME_DIR: NO_RUNTIME_FOLDER,
   ...extra,
 });
 
@@ -63,10 +64,11 @@ export async function startServer(
   extra: readonly string[] = [],
   host = "127.0.0.1",
   port = 0,
+  env: Variables = {},
 ): Promise<TestServer> {
   const args = ["up", "--port", String(port), "--host", host, "--data", data, ...extra];
   const child = Bun.spawn(parleyCommand(...args), {
-    env: environment({}),
+    env: environment(env),
     stdin: "ignore",
     stdout: "pipe",
     stderr: "inherit",

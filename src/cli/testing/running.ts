@@ -1,5 +1,5 @@
 /** For tests: a command that keeps running. */
-import { parleyCommand } from "../../../test/support/command.ts";
+import { NO_RUNTIME_FOLDER, parleyCommand } from "../../../test/support/command.ts";
 import { until } from "../../../test/support/wait.ts";
 
 export class Running {
@@ -10,7 +10,7 @@ export class Running {
 
   constructor(args: readonly string[], env: Readonly<Record<string, string>>) {
     this.child = Bun.spawn(parleyCommand(...args), {
-      env: { PATH: process.env.PATH ?? "", ...env },
+      env: { PATH: process.env.PATH ?? "", XDG_RUNTIME_DIR: NO_RUNTIME_FOLDER, ...env },
       stdin: "pipe",
       stdout: "pipe",
       stderr: "pipe",

@@ -1,5 +1,6 @@
 /** Starts programs as a user would, and waits for what they print. */
 import type { Subprocess } from "bun";
+import { NO_RUNTIME_FOLDER } from "../../support/command.ts";
 import { PROJECT } from "./page.ts";
 
 export interface ChildOptions {
@@ -124,9 +125,13 @@ export async function run(
 }
 
 /** The environment without PARLEY_ variables: those of the developer must not affect the tests. */
-const bare = (): Record<string, string> =>
-  Object.fromEntries(
+const bare = (): Record<string, string> => ({
+  ...Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
       value === undefined || name.startsWith("PARLEY_") ? [] : [[name, value]],
     ),
-  );
+  ),
+  XDG_RUNTIME_DIR: NO_RUNTIME_FOLDER,
+  // Contexts of who runs the tests.
+  XDG_CONFIG_HOME: "/nonexistent",
+});

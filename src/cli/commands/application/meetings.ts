@@ -119,7 +119,7 @@ export async function show(input: Input): Promise<CommandResult> {
     time(each.endTime),
     each.endReason ?? "inside",
   ]);
-  const columns = ["PARTICIPANT", "NAME", "USER", "ROLE", "FROM", "TO", "STATE"];
+  const columns = ["PARTICIPANT", { prose: "NAME" }, "USER", "ROLE", "FROM", "TO", "STATE"];
   return { value: one, text: `${head}\n${table(columns, rows)}` };
 }
 

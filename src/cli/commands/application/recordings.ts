@@ -93,7 +93,7 @@ export async function list(input: Input): Promise<CommandResult> {
     humanBytes(one.sizeInBytes),
     mendedText(one),
   ]);
-  const head = ["RECORDING", "ROOM", "TYPE", "USERNAME", "STARTED", "LENGTH", "SIZE", "MENDED"];
+  const head = ["RECORDING", "ROOM", "TYPE", { prose: "USERNAME" }, "STARTED", "LENGTH", "SIZE", { prose: "MENDED" }];
   const notes = total > data.length ? [`${data.length} of ${total}; --limit shows more.`] : [];
   return { value: data, text: table(head, rows), notes };
 }
@@ -118,8 +118,8 @@ function filterQuery(input: Input): string {
     participantSession: input.text("participant-session"),
     participantUsername: input.text("username"),
     type: input.oneOf("type", TYPES),
-    startedAfter: input.timeOrNone("started-after"),
-    startedBefore: input.timeOrNone("started-before"),
+    startedAfter: input.timeOrNone("started-after", "ago"),
+    startedBefore: input.timeOrNone("started-before", "ago"),
   };
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(pairs)) if (value != null) query.set(name, String(value));
@@ -153,7 +153,7 @@ export async function upload(input: Input): Promise<CommandResult> {
       room: input.required("room"),
       participantUsername: input.required("username"),
       type: input.oneOf("type", TYPES) ?? "video",
-      startTime: input.timeOrNone("start") ?? undefined,
+      startTime: input.timeOrNone("start", "ago") ?? undefined,
       meetingSession: input.text("meeting-session"),
       participantSession: input.text("participant-session"),
     });
@@ -161,7 +161,7 @@ export async function upload(input: Input): Promise<CommandResult> {
   }
   try {
     await send(file, found.size, targetOf(input, upload.uploadUrl));
-    const endTime = input.timeOrNone("end") ?? undefined;
+    const endTime = input.timeOrNone("end", "ago") ?? undefined;
     const one = await api.post<Recording>(`/recording/${upload._id}/complete`, { endTime });
     state.remove();
     return { ...(await shown(input, api, one)), notes };

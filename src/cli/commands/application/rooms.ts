@@ -45,8 +45,8 @@ const fieldsOf = (input: Input): Record<string, unknown> => ({
   ...input.fields("fields", ROOM_FIELD_NAMES, '{"recordRoom":true}'),
   ...defined({
     privacy: input.oneOf("privacy", ["public", "private"]),
-    expireUnixSec: input.timeOrNone("expires"),
-    notBeforeUnixSec: input.timeOrNone("not-before"),
+    expireUnixSec: input.timeOrNone("expires", "from now"),
+    notBeforeUnixSec: input.timeOrNone("not-before", "from now"),
     deleteOnExp: input.onOff("delete-on-expiry"),
     maxParticipants: input.wholeOrNone("max-participants"),
     lang: input.text("lang"),
@@ -119,8 +119,8 @@ export async function token(input: Input): Promise<CommandResult> {
       externalUserId: input.text("user"),
       isAdmin: input.isOn("admin") || undefined,
       globalToken: input.isOn("global") || undefined,
-      expireUnixSec: input.timeOrNone("expires"),
-      notBeforeUnixSec: input.timeOrNone("not-before"),
+      expireUnixSec: input.timeOrNone("expires", "from now"),
+      notBeforeUnixSec: input.timeOrNone("not-before", "from now"),
     }),
   };
   const api = applicationApi(input);

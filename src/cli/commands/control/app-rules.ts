@@ -64,7 +64,7 @@ function changeOf(input: Input): Change | undefined {
 function ruleOf(pattern: string, input: Input): { rule: ChannelRule; place: number | undefined } {
   const messages = input.whole("messages");
   const seconds = input.seconds("seconds");
-  const graceSec = input.whole("grace") ?? 0;
+  const graceSec = input.seconds("grace") ?? 0;
   const place = input.whole("at");
   if ((messages === undefined) !== (seconds === undefined))
     throw new UsageError("history needs both --messages and --seconds: what is older or more than that is removed");

@@ -94,7 +94,7 @@ export async function list(input: Input): Promise<CommandResult> {
   ]);
   return {
     value: response.data,
-    text: table(["NAME", "ID", "PLAN", "CONNECTIONS", "MESSAGES", "KEPT", "CREATED"], rows),
+    text: table(["NAME", "ID", { prose: "PLAN" }, "CONNECTIONS", "MESSAGES", "KEPT", "CREATED"], rows),
   };
 }
 
@@ -115,12 +115,12 @@ export async function plan(input: Input): Promise<CommandResult> {
   const name = input.text("name");
   const maxConcurrentConnections = input.wholeOrNone("max-connections");
   const maxMessagesPerPeriod = input.wholeOrNone("max-messages");
-  const retentionDays = input.wholeOrNone("retention-days");
+  const retentionDays = input.daysOrNone("retention-days");
   const payloads = input.oneOf("console-payloads", ["on", "off"]);
   const consolePayloads = payloads === undefined ? undefined : payloads === "on";
   const maxHistoryBytes = input.whole("max-history-bytes");
   const allowedFrameOrigins = input.list("frame-origins");
-  const meetingRetentionDays = input.whole("meeting-retention-days");
+  const meetingRetentionDays = input.days("meeting-retention-days");
   const maxRecordingBytesTotal = input.whole("max-recording-bytes-total");
   // JSON leaves out undefined fields, so these stay unchanged.
   const plan = { name, maxConcurrentConnections, maxMessagesPerPeriod };

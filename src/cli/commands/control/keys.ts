@@ -91,7 +91,17 @@ export async function list(input: Input): Promise<CommandResult> {
     listed(key.allowedOrigins),
     time(key.created),
   ]);
-  const head = ["KEY", "APP", "TYPE", "STATE", "LABEL", "CHANNELS", "ACTIONS", "ORIGINS", "CREATED"];
+  const head = [
+    "KEY",
+    "APP",
+    "TYPE",
+    "STATE",
+    { prose: "LABEL" },
+    "CHANNELS",
+    { prose: "ACTIONS" },
+    { prose: "ORIGINS" },
+    "CREATED",
+  ];
   return { value: response.data, text: table(head, rows) };
 }
 

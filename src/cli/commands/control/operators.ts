@@ -100,7 +100,7 @@ export async function audit(input: Input): Promise<CommandResult> {
   ]);
   return {
     value: response.data,
-    text: table(["TIME", "WHO", "WHAT", "ON", "APP", "ADDRESS"], rows),
+    text: table(["TIME", "WHO", { prose: "WHAT" }, "ON", "APP", "ADDRESS"], rows),
     notes: response.next === null ? [] : [`There are more: --after ${response.next}`],
   };
 }

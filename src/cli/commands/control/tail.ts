@@ -5,6 +5,7 @@ import { TAIL_KINDS } from "../../../telemetry/tail/event.ts";
 import { controlPlane, type Server } from "../../calls/client.ts";
 import { Failure } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
+import { hasColours } from "../../terminal/colour.ts";
 import { escaped, write } from "../../terminal/output.ts";
 import { nameOfApp } from "./app-name.ts";
 import { TailText } from "./tail-text.ts";
@@ -19,7 +20,7 @@ export async function tail(input: Input): Promise<undefined> {
   const path = `/tail${queryOf(input)}`;
   const server = controlPlane(input);
   const isJson = input.isOn("json");
-  const text = new TailText((app) => nameOfApp(server, app), Boolean(process.stdout.isTTY) && !input.env.NO_COLOR);
+  const text = new TailText((app) => nameOfApp(server, app), hasColours(process.stdout, input.env));
   const print = async (lines: readonly string[]): Promise<void> => {
     let shown = "";
     for (const line of lines) shown += `${isJson ? escaped(line) : await text.of(parsed(line))}\n`;

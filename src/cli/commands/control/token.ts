@@ -13,7 +13,7 @@ export async function mint(input: Input): Promise<CommandResult> {
     peerId: input.required("peer"),
     channels: input.list("channels"),
     permissions: input.list("permissions", ACTIONS),
-    expiresInSec: input.whole("expires"),
+    expiresInSec: input.seconds("expires"),
     metadata: input.object("metadata"),
     peerMetadata: input.object("peer-metadata"),
   };

@@ -52,7 +52,7 @@ export async function peers(input: Input): Promise<CommandResult> {
     text: isEmpty
       ? ""
       : table(
-          ["PEER", "METADATA", "STATE"],
+          ["PEER", { prose: "METADATA" }, { prose: "STATE" }],
           found.peers.map(({ peerId, metadata, state }) => [peerId, json(metadata), json(state)]),
         ),
     notes: isEmpty ? [`${channel} has no members.`] : [],

@@ -2,10 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { history } from "../../../../client/src/history.ts";
 import { type Channel, type Gap, ParleyError } from "../../../../client/src/index.ts";
+import { DURATION_FORMS } from "../../../base/duration.ts";
 import { REPLAY_MAX_MESSAGES } from "../../../protocol/limits.ts";
 import { TALK_PEER_ID } from "../../line/defaults.ts";
 import { UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
+import { hasColours } from "../../terminal/colour.ts";
 import { LineWriter } from "../../terminal/line-writer.ts";
 import { asJsonLine, type Heard, ListenText } from "./listen-lines.ts";
 import { channelName, connect, note, noteTroubles, type Talk } from "./talk.ts";
@@ -56,10 +58,13 @@ export async function listen(input: Input): Promise<undefined> {
 function rewindOf(input: Input): number | string | undefined {
   const text = input.text("history");
   if (text === undefined || /^\d+[smh]$/.test(text)) return text;
+  // The protocol has no days.
+  const days = /^(\d{1,4})d$/.exec(text)?.[1];
+  if (days !== undefined) return `${Number(days) * 24}h`;
   const messages = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (messages < 1 || messages > REPLAY_MAX_MESSAGES)
     throw new UsageError(
-      `--history is ${JSON.stringify(text)}; it must be 1 to ${REPLAY_MAX_MESSAGES} messages, or a time such as 30s, 5m or 2h`,
+      `--history is ${JSON.stringify(text)}; it must be 1 to ${REPLAY_MAX_MESSAGES} messages, or a time such as ${DURATION_FORMS}`,
     );
   return messages;
 }
@@ -81,7 +86,7 @@ class Listener {
     private readonly count = Number.POSITIVE_INFINITY,
   ) {
     this.isJson = input.isOn("json");
-    this.text = new ListenText(names, Boolean(process.stdout.isTTY) && !input.env.NO_COLOR);
+    this.text = new ListenText(names, hasColours(process.stdout, input.env));
     this.notSubscribed = new Set(names);
     for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => this.end.resolve());
     noteTroubles(talk);

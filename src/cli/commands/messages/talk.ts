@@ -11,6 +11,7 @@ import type { Action } from "../../../protocol/actions.ts";
 import { isChannelName, isPeerId } from "../../../protocol/names.ts";
 import { noServerHint, serverUrl, trustIn } from "../../calls/address.ts";
 import { backendApi } from "../../calls/client.ts";
+import { sayService } from "../../calls/service-line.ts";
 import { type TalkCredential, talkCredential } from "../../calls/talk-credential.ts";
 import { Failure, UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
@@ -42,6 +43,7 @@ export interface Talk {
 /** Resolves when the connection is made. The first attempt counts: a command that can do nothing says so at once. */
 export async function connect(input: Input, wanted: Wanted): Promise<Talk> {
   const url = serverUrl(input);
+  sayService(input);
   const credential = await talkCredential(input);
   const { origin } = new URL(url);
   const failure = (error: unknown): unknown => failureOf(error, { input, origin }, credential, wanted);

@@ -5,15 +5,20 @@ import type { Counts } from "../../../verify/tally.ts";
 import { foundServer, serverUrl } from "../../calls/address.ts";
 import { type Credential, keyFromFile } from "../../calls/credentials.ts";
 import { foundKey } from "../../calls/found-credentials.ts";
-import { isThisMachine } from "../../calls/running-server.ts";
+import { isThisMachine } from "../../calls/loopback.ts";
+import { sayService } from "../../calls/service-line.ts";
 import type { CommandResult } from "../../line/command.ts";
 import { DEFAULT_URL, VERIFY_DEFAULTS, VERIFY_PREFIX_MAX_CHARS } from "../../line/defaults.ts";
 import { Failure, UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
+import { Interrupt } from "../../terminal/interrupt.ts";
 import { fields, table } from "../../terminal/output.ts";
+import { humanSeconds } from "../../terminal/progress.ts";
+import { StatusLine } from "../../terminal/status-line.ts";
 
 const DEFAULT_WS_URL = DEFAULT_URL.replace(/^http/, "ws");
 const PREFIX = new RegExp(`^[A-Za-z0-9_.:/-]{1,${VERIFY_PREFIX_MAX_CHARS}}$`);
+const SHOW_EVERY_MS = 250;
 const CLIENTS_MAX = 10_000;
 const RATE_MAX = 100_000;
 const SECONDS_MAX = 86_400;
@@ -32,18 +37,44 @@ export async function verify(input: Input): Promise<CommandResult> {
     cuts: numberBetween(input, "cuts", 0, 0, Math.ceil(clients * CUTS_MAX_SHARE)),
     history: input.isOn("history"),
   };
-  const seconds = numberBetween(input, "seconds", VERIFY_DEFAULTS.seconds, 1, SECONDS_MAX);
-  const settle = numberBetween(input, "settle", VERIFY_DEFAULTS.settle, 1, SECONDS_MAX);
+  const seconds = secondsOf(input, "seconds");
+  const settle = secondsOf(input, "settle");
+  sayService(input);
+  using status = new StatusLine(input.isOn("quiet"));
+  status.at(`connecting ${clients} clients`);
   await using fleet = await open(options);
-  await fleet.talkFor(seconds);
+  using interrupt = new Interrupt();
+  await talk(fleet, seconds, status, interrupt);
+  status.at("waiting for messages in flight");
+  // Also after Ctrl-C: what is still in flight would count as lost.
   const report = await fleet.settle(settle * 1000, { allowFlaps: input.isOn("allow-flaps") });
+  status.end();
   const isCorrect = report.problems.length === 0;
+  const interrupted = interrupt.happened;
   return {
-    value: { correct: isCorrect, ...report },
+    value: { correct: isCorrect, ...(interrupted && { interrupted }), ...report },
     text: describe(report, options),
-    notes: hints(report),
+    notes: [
+      ...(interrupted
+        ? [`Interrupted after ${report.figures.seconds} of ${seconds} s: this is what was found so far.`]
+        : []),
+      ...hints(report),
+    ],
     refused: !isCorrect,
+    interrupted,
   };
+}
+
+async function talk(fleet: Fleet, seconds: number, status: StatusLine, interrupt: Interrupt): Promise<void> {
+  const end = performance.now() + seconds * 1000;
+  fleet.talk();
+  for (let left = seconds * 1000; left > 0 && !interrupt.happened; left = end - performance.now()) {
+    const { sent, deliveries, reconnects } = fleet.figures;
+    const passed = `${humanSeconds(seconds - left / 1000)} of ${humanSeconds(seconds)}`;
+    status.at(`${passed}: ${sent} sent, ${deliveries} delivered, ${reconnects} reconnects`);
+    await interrupt.within(Math.min(left, SHOW_EVERY_MS));
+  }
+  fleet.hush();
 }
 
 /** The key of a service on this machine is sent only there, also if several addresses are named. */
@@ -70,14 +101,20 @@ function numberBetween(input: Input, name: string, initial: number, min: number,
   return number;
 }
 
+function secondsOf(input: Input, name: "seconds" | "settle"): number {
+  const seconds = input.seconds(name) ?? VERIFY_DEFAULTS[name];
+  if (seconds < 1 || seconds > SECONDS_MAX)
+    throw new UsageError(`--${name} is ${seconds} s; it must be from 1 to ${SECONDS_MAX} (24h)`);
+  return seconds;
+}
+
 /** http and https are accepted too, because PARLEY_URL has them for the other commands. */
 function addresses(input: Input): string[] {
   const texts = input.texts("url");
-  const from = texts.length > 0 ? "--url" : "PARLEY_URL";
-  return (texts.length > 0 ? texts : [input.env.PARLEY_URL || serverUrl(input)]).map((text) => {
+  return (texts.length > 0 ? texts : [serverUrl(input)]).map((text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (!url || !/^(ws|http)s?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "")
-      throw new UsageError(`${from} must be an address such as ${DEFAULT_WS_URL}`);
+      throw new UsageError(`--url must be an address such as ${DEFAULT_WS_URL}`);
     return url.href.replace(/^http/, "ws");
   });
 }

@@ -4,6 +4,8 @@ import type { Node } from "../../../node/node.ts";
 import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../../../node/parts/first-run.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { noteServer } from "../../calls/running-server.ts";
+import { noteForUser } from "../../calls/user-services.ts";
+import { hasColours } from "../../terminal/colour.ts";
 import { commandsVariable, greeting, howToOpen, readyFields } from "./greeting.ts";
 
 /** By the host that a server listens on. */
@@ -32,7 +34,8 @@ export function announce(node: Announced, config: Config, log: Log): void {
   };
   // In this order: to look at stdout loads the streams of the runtime.
   const isTerminal = config.logFormat !== "json" && process.stdout.isTTY;
-  if (isTerminal) process.stdout.write(`${greeting(started)}${node.firstRunText ?? ""}`);
+  if (isTerminal)
+    process.stdout.write(`${greeting(started, hasColours(process.stdout, process.env))}${node.firstRunText ?? ""}`);
   if (node.firstRunText !== undefined)
     log.info(`what the first start made is in ${firstRunFile(config.data)}; delete it when you have saved its keys`);
   if (isTerminal) return;
@@ -51,13 +54,18 @@ export function announce(node: Announced, config: Config, log: Log): void {
 /** Notes the addresses for commands on this machine. Returns whether that was possible: without it, the server works too. */
 function noteUntilExit(node: Announced, config: Config, log: Log): boolean {
   const adminHost = config.adminListen.slice(0, config.adminListen.lastIndexOf(":")).replace(/^\[|\]$/g, "");
+  const addresses = {
+    url: seenHere(node.url, node.host),
+    controlUrl: seenHere(node.adminUrl, adminHost || node.host),
+    domain: config.domain,
+  };
   try {
-    const remove = noteServer(config.data, {
-      url: seenHere(node.url, node.host),
-      controlUrl: seenHere(node.adminUrl, adminHost || node.host),
-      domain: config.domain,
-    });
-    process.on("exit", remove);
+    process.on("exit", noteForUser(process.env, { ...addresses, data: config.data }));
+  } catch (error) {
+    log.debug(`commands find this server only in its folder, or with --data: ${(error as Error).message}`);
+  }
+  try {
+    process.on("exit", noteServer(config.data, addresses));
     return true;
   } catch (error) {
     log.info(`commands cannot find this server by its data folder: ${(error as Error).message}`);

@@ -1,6 +1,8 @@
 /** What a server prints when it has started: version, data folder and addresses. */
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
+import { asCalled } from "../../../config/program.ts";
 import { VERSION } from "../../../version.ts";
+import { painter } from "../../terminal/colour.ts";
 
 export interface Started {
   /** The address of the server, as seen from this machine. */
@@ -66,19 +68,26 @@ export const howToOpen = ({ host, isHostDefault }: Started): string | undefined 
 export const commandsVariable = ({ url, isNoted }: Started): string | undefined =>
   isNoted ? undefined : `export PARLEY_URL=${url}`;
 
+/** Commands that show messages arriving, in two other terminals. */
+const TO_TRY = ["parley listen chat/1", "parley publish chat/1 hello"];
+
 /** The text for a terminal. */
-export function greeting(started: Started): string {
+export function greeting(started: Started, isColoured = false): string {
   const { version, data } = readyFields(started);
+  const paint = painter(isColoured);
+  const line = (name: string, text: string): string => `  ${paint("dim", name.padEnd(10))} ${text}`;
+  const address = (url: string): string => paint("cyan", url);
   const lines = [
-    `Parley ${version} is ready`,
-    `  open       ${addressesToOpen(started).join("  ")}`,
-    ...(started.dashboardUrl === undefined ? [] : [`  dashboard  ${started.dashboardUrl}`]),
-    `  docs       ${started.url}/docs`,
-    `  data       ${data}`,
+    paint("bold", `Parley ${version} is ready`),
+    line("open", addressesToOpen(started).map(address).join("  ")),
+    ...(started.dashboardUrl === undefined ? [] : [line("dashboard", address(started.dashboardUrl))]),
+    line("docs", address(`${started.url}/docs`)),
+    line("data", data),
+    ...TO_TRY.map((command, at) => line(at === 0 ? "try" : "", asCalled(command))),
   ];
   const variable = commandsVariable(started);
-  if (variable) lines.push(`  commands   need its address in other terminals: ${variable}`);
+  if (variable) lines.push(line("commands", `need its address in other terminals: ${variable}`));
   const hint = howToOpen(started);
-  if (hint) lines.push(`  note       ${hint}`);
+  if (hint) lines.push(line("note", hint));
   return `\n${lines.join("\n")}\n`;
 }

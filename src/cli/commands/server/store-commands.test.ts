@@ -13,6 +13,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { parleyCommand } from "../../../../test/support/command.ts";
+import { IS_FULL } from "../../../../test/support/slack.ts";
+import { Terminal } from "../../../../test/support/terminal.ts";
+import { backupStore } from "../../../store/backup.ts";
+import { CopyInterrupted } from "../../../store/copy-store.ts";
 import { schemaVersion } from "../../../store/migrate.ts";
 import { parley, startServer, temporaryFolder } from "../../testing/kit.ts";
 
@@ -69,6 +74,34 @@ async function newBackup(data = newData()): Promise<string> {
   expect((await parley(["backup", file, "--data", data])).exitCode).toBe(0);
   return file;
 }
+
+test("a backup that is interrupted leaves nothing behind, and says how far it was", async () => {
+  const data = newData();
+  const file = join(folder, "interrupted.sqlite");
+  const interrupt = new AbortController();
+  const made = backupStore(data, file, false, { signal: interrupt.signal });
+  interrupt.abort();
+  expect(await made.catch((error: unknown) => error)).toBeInstanceOf(CopyInterrupted);
+  expect(readdirSync(folder).filter((name) => name.startsWith("interrupted"))).toEqual([]);
+});
+
+test.if(IS_FULL)("a long backup shows how far it is on a terminal; Ctrl-C ends it with 130", async () => {
+  const data = newData();
+  const file = join(folder, "long.sqlite");
+  {
+    using db = new Database(join(data, "parley.sqlite"), { readwrite: true });
+    db.run("CREATE TABLE padding (bytes BLOB)");
+    db.run(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) INSERT INTO padding SELECT randomblob(1000000) FROM n",
+    );
+  }
+  await using terminal = new Terminal(parleyCommand("backup", file, "--data", data));
+  await terminal.shows(/copying: [1-9][\d.]* \w+ of about 9\d\d\.\d MiB/);
+  terminal.type("\x03");
+  expect(await terminal.exited).toBe(130);
+  expect(terminal.text).toMatch(/Interrupted after .*: what was copied is removed/);
+  expect(readdirSync(folder).filter((name) => name.startsWith("long"))).toEqual([]);
+});
 
 test("while the server is running, no command changes its store", () => {
   for (const { exitCode, stdout, stderr } of whileRunning) {

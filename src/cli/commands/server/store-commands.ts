@@ -8,12 +8,16 @@ import type { Config } from "../../../config/settings.ts";
 import { hadFirstRun, hasAdminToken, resetAdminToken } from "../../../node/parts/first-run.ts";
 import { backupStore, checkBackup, type Restored, restoreStore } from "../../../store/backup.ts";
 import { type Store, StoreError } from "../../../store/contract/store.ts";
+import { CopyInterrupted } from "../../../store/copy-store.ts";
 import { schemaVersion } from "../../../store/migrate.ts";
 import { openStore, sqliteFile } from "../../../store/open.ts";
 import type { CommandResult } from "../../line/command.ts";
 import type { Input } from "../../line/input.ts";
 import { confirm } from "../../terminal/confirm.ts";
+import { Interrupt } from "../../terminal/interrupt.ts";
 import { fields } from "../../terminal/output.ts";
+import { humanBytes } from "../../terminal/progress.ts";
+import { StatusLine } from "../../terminal/status-line.ts";
 
 /** As the audit names changes by these commands. */
 const COMMAND_LINE = "command line";
@@ -57,7 +61,17 @@ export async function backup(input: Input): Promise<CommandResult> {
   const { config } = loadForDataFolder(input.flags, input.env);
   refusePostgres(config, "back it up with pg_dump --format=custom --file=FILE");
   const file = input.operand(0);
-  const { bytes } = await backupStore(config.data, file, input.isOn("force"));
+  const outcome = await watched(config.data, file, input);
+  if ("reached" in outcome)
+    return {
+      value: { file, interrupted: true, copiedBytes: outcome.reached, bytes: null },
+      text: "",
+      notes: [
+        `Interrupted after ${humanBytes(outcome.reached)}: what was copied is removed, and ${file} was not written.`,
+      ],
+      interrupted: true,
+    };
+  const { bytes } = outcome;
   const where = config.masterKey === "" ? masterKeyFile(config.data) : "PARLEY_MASTER_KEY";
   return {
     value: { file, bytes, masterKeyIncluded: false },
@@ -67,6 +81,22 @@ export async function backup(input: Input): Promise<CommandResult> {
       "Messages of channels with history are not in it either: with the server stopped, copy history.sqlite if you need them.",
     ],
   };
+}
+
+/** `reached`: how many bytes there were when Ctrl-C ended it. */
+async function watched(data: string, file: string, input: Input): Promise<{ bytes: number } | { reached: number }> {
+  using interrupt = new Interrupt();
+  const line = new StatusLine(input.isOn("quiet"));
+  const progress = (bytes: number, total: number): void =>
+    line.at(`copying: ${humanBytes(bytes)} of about ${humanBytes(total)}`);
+  try {
+    return await backupStore(data, file, input.isOn("force"), { progress, signal: interrupt.signal });
+  } catch (error) {
+    if (error instanceof CopyInterrupted) return { reached: error.bytes };
+    throw error;
+  } finally {
+    line.end();
+  }
 }
 
 export async function restore(input: Input): Promise<CommandResult> {

@@ -1,0 +1,58 @@
+/**
+ * The services that this user runs on this machine, whichever folder they were started in: each notes itself in the user's runtime folder.
+ * A note has no secret, but decides where secrets are sent. So the folder must be one that only its user can enter, and commands take
+ * nothing but loopback addresses from it.
+ */
+import { lstatSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { isOtherUser, makePrivateFolder, whyNotPrivate } from "../../base/private-file.ts";
+import type { Env } from "../line/input.ts";
+import { isLoopback } from "./loopback.ts";
+import { processOwner } from "./process-mark.ts";
+import { type Addresses, addNote, type FoundNote, hasEnded, isAlive, notesIn, removeNote } from "./server-notes.ts";
+
+export interface UserService extends Addresses {
+  readonly pid: number;
+  /** Its data folder, as an absolute path. */
+  readonly data: string;
+}
+
+/** $XDG_RUNTIME_DIR/parley. Without such a folder of this user, one in the folder for temporary files, where others may have made theirs. */
+function runtimeFolder({ XDG_RUNTIME_DIR: runtime = "" }: Env): string {
+  const found = isAbsolute(runtime) ? lstatSync(runtime, { throwIfNoEntry: false }) : undefined;
+  const isOwn = found !== undefined && !isOtherUser(found.uid);
+  return isOwn ? join(runtime, "parley") : join(tmpdir(), `parley-${process.getuid?.() ?? "user"}`);
+}
+
+/** Notes the service for commands in other folders; returns how to remove the note. Throws what the system reports. */
+export function noteForUser(env: Env, service: Addresses & { readonly data: string }): () => void {
+  const folder = runtimeFolder(env);
+  makePrivateFolder(folder);
+  return addNote(folder, service);
+}
+
+/** Those that run, the one that was started last first. Notes of processes that have ended are removed. */
+export function servicesOfUser(env: Env): readonly UserService[] {
+  const folder = runtimeFolder(env);
+  if (whyNotPrivate(folder) !== undefined) return [];
+  return notesOf(folder).flatMap(({ file, note, owner }) => {
+    if (!note || isOtherUser(owner)) return [];
+    if (hasEnded(note)) removeNote(file);
+    const { url, controlUrl, domain, data, pid } = note;
+    const isUsable = data !== undefined && isAlive(note) && isOfUser(pid) && isLoopback(url) && isLoopback(controlUrl);
+    return isUsable ? [{ url, controlUrl, domain, data, pid }] : [];
+  });
+}
+
+/** Another user's process may have the number of one that this user had. */
+const isOfUser = (pid: number): boolean => process.getuid === undefined || processOwner(pid) === process.getuid();
+
+function notesOf(folder: string): readonly FoundNote[] {
+  try {
+    return notesIn(folder);
+  } catch {
+    // It was removed at this moment, or cannot be listed: commands work with the data folder alone.
+    return [];
+  }
+}

@@ -1,0 +1,2 @@
+/** The shells that complete command lines. */
+export const SHELLS = ["bash", "zsh", "fish"] as const;
