@@ -1,5 +1,5 @@
 /** The systems that Parley is built for: those that Bun has a package for, without Android. */
-import { existsSync } from "node:fs";
+import { closeSync, openSync, readSync } from "node:fs";
 
 export interface Target {
   /** In the name of the file and after `--target`. */
@@ -44,7 +44,16 @@ export function targetNamed(name: string): Target {
 export function ownTarget(): Target {
   const { platform, arch } = process;
   const system = platform === "win32" ? "windows" : platform;
-  // Where the dynamic linker of musl is, there is no other C library on most systems.
-  const libc = platform === "linux" && existsSync(`/lib/ld-musl-${arch === "arm64" ? "aarch64" : "x86_64"}.so.1`);
-  return targetNamed(`${system}-${arch}${libc && !existsSync("/lib64/ld-linux-x86-64.so.2") ? "-musl" : ""}`);
+  return targetNamed(`${system}-${arch}${platform === "linux" && usesMusl(process.execPath) ? "-musl" : ""}`);
+}
+
+/** A program for Linux names its loader near its beginning. A system can have the libraries of both kinds. */
+const HEAD_BYTES = 4096;
+
+function usesMusl(program: string): boolean {
+  const head = Buffer.alloc(HEAD_BYTES);
+  const file = openSync(program, "r");
+  readSync(file, head);
+  closeSync(file);
+  return head.includes("/ld-musl-");
 }
