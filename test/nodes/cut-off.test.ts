@@ -96,12 +96,13 @@ test.skipIf(!IS_FULL)("cut off for over a minute: missed messages close, presenc
   const ann = await subscriber(one, "ann", used);
   const ben = await subscriber(cutOff, "ben", used);
   const cal = await subscriber(cutOff, "cal", quiet);
-  const dan = await subscriber(one, "dan", room);
-  const eve = await subscriber(cutOff, "eve", room);
   await acked(ann, { type: "subscribe", channel: quiet });
+  const eve = await subscriber(cutOff, "eve", room);
+  const dan = await subscriber(one, "dan", room);
+  // Who joined before dan is announced by then, too: an announcement during the outage would look like a missed message after a minute.
+  await eve.until("presence", ({ joined }) => joined?.some(({ peerId }) => peerId === "dan") ?? false);
   for (const channel of [used, quiet]) await publish(ann, channel, "before");
   for (const wire of [ben, cal]) await receives(wire, "before");
-  await eve.until("presence", ({ joined }) => joined?.some(({ peerId }) => peerId === "dan") ?? false);
   const pings = setInterval(() => {
     for (const wire of [ann, ben, cal, dan, eve]) wire.send({ type: "ping" });
   }, PING_EVERY_MS);
