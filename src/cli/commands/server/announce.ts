@@ -1,11 +1,12 @@
 /** What a start reports: as text on a terminal, elsewhere as lines of the log. */
+
+import { hasColours } from "../../../base/colours.ts";
 import type { Config } from "../../../config/settings.ts";
 import type { Node } from "../../../node/node.ts";
 import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../../../node/parts/first-run.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { noteServer } from "../../calls/running-server.ts";
 import { noteForUser } from "../../calls/user-services.ts";
-import { hasColours } from "../../terminal/colour.ts";
 import { commandsVariable, greeting, howToOpen, readyFields } from "./greeting.ts";
 
 /** By the host that a server listens on. */

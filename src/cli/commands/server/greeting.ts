@@ -1,8 +1,8 @@
 /** What a server prints when it has started: version, data folder and addresses. */
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
+import { painter } from "../../../base/colours.ts";
 import { asCalled } from "../../../config/program.ts";
 import { VERSION } from "../../../version.ts";
-import { painter } from "../../terminal/colour.ts";
 
 export interface Started {
   /** The address of the server, as seen from this machine. */
