@@ -15,6 +15,8 @@ export interface Started {
   readonly isNoted: boolean;
   /** Absent: it is switched off. */
   readonly dashboardUrl?: string;
+  /** The context that commands of this user call instead. */
+  readonly contextInUse?: string | undefined;
 }
 
 /** Fields of the log line "parley is ready". */
@@ -87,6 +89,9 @@ export function greeting(started: Started, isColoured = false): string {
   ];
   const variable = commandsVariable(started);
   if (variable) lines.push(line("commands", `need its address in other terminals: ${variable}`));
+  const { contextInUse } = started;
+  if (contextInUse !== undefined)
+    lines.push(line("commands", `use the context ${contextInUse}: ${asCalled("parley use -")} leads them here`));
   const hint = howToOpen(started);
   if (hint) lines.push(line("note", hint));
   return `\n${lines.join("\n")}\n`;
