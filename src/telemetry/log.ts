@@ -9,6 +9,7 @@
 import { writeSync } from "node:fs";
 import pino, { type Logger } from "pino";
 import { systemClock } from "../base/clock.ts";
+import { hasColours } from "../base/colours.ts";
 import { withoutCredentials } from "./hidden.ts";
 import { type LogClock, LogRate } from "./log-rate.ts";
 import { printable, printableLines } from "./printable.ts";
@@ -35,6 +36,8 @@ export function makeLog(
   clock: LogClock = logClock,
 ): Log {
   const pretty = format === "pretty" || (format === "auto" && process.stdout.isTTY === true);
+  // In this order: to look at stdout loads the streams of the runtime.
+  const isColoured = pretty && hasColours(process.stdout, process.env);
   const log = pino(
     {
       level,
@@ -47,7 +50,7 @@ export function makeLog(
     {
       // JSON lines too: they are read on terminals, and the escapes do not change their values.
       write: (line: string) =>
-        write(pretty ? prettyLine(line, level === "debug" || level === "trace") : printableLines(line)),
+        write(pretty ? prettyLine(line, level === "debug" || level === "trace", isColoured) : printableLines(line)),
     },
   );
   const rate = new LogRate(clock);
@@ -113,13 +116,14 @@ const localTime = (at: Date): string =>
 const COLORS: Readonly<Record<string, number>> = { debug: 90, info: 36, warn: 33, error: 31, fatal: 31 };
 
 /** The message of an error is part of the line. Its stack follows, with real line breaks, only if `stacks` is set or the process cannot go on. */
-function prettyLine(line: string, stacks: boolean): string {
+function prettyLine(line: string, stacks: boolean, isColoured: boolean): string {
   const { time, level, msg, node: _node, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const clock = localTime(new Date(String(time)));
   const fields = Object.entries(rest).map(
     ([key, value]) => ` ${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
   );
-  const label = `\u001b[${COLORS[String(level)] ?? 0}m${printable(String(level)).padEnd(5)}\u001b[0m`;
+  const name = printable(String(level)).padEnd(5);
+  const label = isColoured ? `\u001b[${COLORS[String(level)] ?? 0}m${name}\u001b[0m` : name;
   const { text, stack } = errorText(err);
   const below = stack !== "" && (stacks || level === "fatal") ? `${indented(stack)}\n` : "";
   return `${clock} ${label} ${printable(`${msg}${text}${fields.join("")}`)}\n${below}`;

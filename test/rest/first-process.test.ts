@@ -40,7 +40,7 @@ for (const [name, command] of Object.entries(WAYS))
 test("npm start: one Ctrl-C drains the server, although it arrives as two signals", async () => {
   using folder = scratch();
   const flags = ["--port", "0", "--host", "127.0.0.1", "--data", folder.path];
-  await using terminal = new Terminal(["npm", "start", "--", ...flags], { HOME: folder.path });
+  await using terminal = new Terminal(["npm", "start", "--", ...flags], { HOME: folder.path, NO_COLOR: "1" });
   const [, url = ""] = /open {7}(\S+)\//.exec(await terminal.shows(/open {7}\S+\/\s/)) ?? [];
   const [, key = ""] = /publishable key {2}(\S+)/.exec(await terminal.shows(/admin token .*\n/)) ?? [];
   const wire = await welcomed(url, `key=${key}`);
@@ -54,7 +54,7 @@ for (const workers of IS_FULL ? ["1", "2"] : ["1"])
   test(`closing the terminal ends the server and frees its data folder, with ${workers} workers`, async () => {
     using folder = scratch();
     const flags = ["--port", "0", "--data", folder.path, "--workers", workers];
-    await using terminal = new Terminal(["npm", "start", "--", ...flags], { HOME: folder.path });
+    await using terminal = new Terminal(["npm", "start", "--", ...flags], { HOME: folder.path, NO_COLOR: "1" });
     const [, url = ""] = /open {7}(\S+)\//.exec(await terminal.shows(/open {7}\S+\/\s/)) ?? [];
     const [, key = ""] = /publishable key {2}(\S+)/.exec(await terminal.shows(/admin token .*\n/)) ?? [];
     using _orphans = endWithTest(serversOn(folder.path));

@@ -115,6 +115,8 @@ describe("what a start reports", () => {
       await using terminal = new Terminal(command, isPlain ? { NO_COLOR: "1" } : {});
       const shown = await terminal.shows(isPlain ? /\n {4}curl .*\/apps/ : /note.*\n/);
       expect(shown.includes("\x1b[1mParley")).toBe(!isPlain);
+      // The log, too.
+      expect(isPlain && shown.includes("\x1b[")).toBe(false);
       const text = Bun.stripANSI(shown);
       expect(text).toContain(`Parley ${manifest.version} is ready`);
       expect(text).toMatch(/^ {2}open {7}http:\/\/127\.0\.0\.1:\d+\/$/m);

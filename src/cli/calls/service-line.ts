@@ -1,7 +1,7 @@
 /** Says on a terminal which service a command calls, before the first request. Scripts read stderr too, so they get no such line. */
 import { resolve } from "node:path";
+import { hasColours, painter } from "../../base/colours.ts";
 import type { Input } from "../line/input.ts";
-import { hasColours, painter } from "../terminal/colour.ts";
 import { escaped } from "../terminal/output.ts";
 import { foundServer, serverUrl } from "./address.ts";
 import { givenAddress } from "./given-address.ts";

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -110,6 +111,19 @@ test("only loopback addresses are taken from a note", () => {
     expect(servicesOfUser(env())).toEqual([]);
   }
   writeNote({});
+  expect(servicesOfUser(env())).toHaveLength(1);
+});
+
+const NOBODY = 65_534;
+test.skipIf(process.getuid?.() !== 0)("what another user has made is not used", () => {
+  const file = writeNote({});
+  const own = join(runtime, "parley");
+  chownSync(file, NOBODY, NOBODY);
+  expect(servicesOfUser(env())).toEqual([]);
+  chownSync(file, 0, 0);
+  chownSync(own, NOBODY, NOBODY);
+  expect(servicesOfUser(env())).toEqual([]);
+  chownSync(own, 0, 0);
   expect(servicesOfUser(env())).toHaveLength(1);
 });
 

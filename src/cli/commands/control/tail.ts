@@ -1,11 +1,11 @@
 /** `parley tail`: prints the live tail of a service, and connects again when the connection is lost. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { hasColours } from "../../../base/colours.ts";
 import { isObject, type JsonObject } from "../../../protocol/json.ts";
 import { TAIL_KINDS } from "../../../telemetry/tail/event.ts";
 import { controlPlane, type Server } from "../../calls/client.ts";
 import { Failure } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
-import { hasColours } from "../../terminal/colour.ts";
 import { escaped, write } from "../../terminal/output.ts";
 import { nameOfApp } from "./app-name.ts";
 import { TailText } from "./tail-text.ts";

@@ -2,12 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { history } from "../../../../client/src/history.ts";
 import { type Channel, type Gap, ParleyError } from "../../../../client/src/index.ts";
+import { hasColours } from "../../../base/colours.ts";
 import { DURATION_FORMS } from "../../../base/duration.ts";
 import { REPLAY_MAX_MESSAGES } from "../../../protocol/limits.ts";
 import { TALK_PEER_ID } from "../../line/defaults.ts";
 import { UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
-import { hasColours } from "../../terminal/colour.ts";
 import { LineWriter } from "../../terminal/line-writer.ts";
 import { asJsonLine, type Heard, ListenText } from "./listen-lines.ts";
 import { channelName, connect, note, noteTroubles, type Talk } from "./talk.ts";

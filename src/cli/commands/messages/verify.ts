@@ -5,6 +5,7 @@ import type { Counts } from "../../../verify/tally.ts";
 import { foundServer, serverUrl } from "../../calls/address.ts";
 import { type Credential, keyFromFile } from "../../calls/credentials.ts";
 import { foundKey } from "../../calls/found-credentials.ts";
+import { givenAddress } from "../../calls/given-address.ts";
 import { isThisMachine } from "../../calls/loopback.ts";
 import { sayService } from "../../calls/service-line.ts";
 import type { CommandResult } from "../../line/command.ts";
@@ -81,7 +82,9 @@ async function talk(fleet: Fleet, seconds: number, status: StatusLine, interrupt
 async function keyHere(input: Input): Promise<Credential> {
   const elsewhere = foundServer(input) ? undefined : addresses(input).find((url) => !isThisMachine(url));
   const give = "set PARLEY_KEY=SK_ID:SK_SECRET, or name a file that contains it with --secret-key-file";
-  if (elsewhere === undefined || input.isOn("data")) return foundKey(input, give);
+  // A context has its own key, for its own address.
+  const isOfContext = givenAddress(input)?.context !== undefined;
+  if (elsewhere === undefined || input.isOn("data") || isOfContext) return foundKey(input, give);
   throw new UsageError(`a key is needed: ${give} (${elsewhere} is on another machine)`);
 }
 

@@ -1,11 +1,13 @@
 /** What a start reports: as text on a terminal, elsewhere as lines of the log. */
+
+import { hasColours } from "../../../base/colours.ts";
 import type { Config } from "../../../config/settings.ts";
 import type { Node } from "../../../node/node.ts";
 import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../../../node/parts/first-run.ts";
 import type { Log } from "../../../telemetry/log.ts";
+import { currentName } from "../../calls/contexts.ts";
 import { noteServer } from "../../calls/running-server.ts";
 import { noteForUser } from "../../calls/user-services.ts";
-import { hasColours } from "../../terminal/colour.ts";
 import { commandsVariable, greeting, howToOpen, readyFields } from "./greeting.ts";
 
 /** By the host that a server listens on. */
@@ -30,6 +32,7 @@ export function announce(node: Announced, config: Config, log: Log): void {
     isHostDefault: config.host === "",
     isNoted,
     dataFolder: config.data,
+    contextInUse: contextInUse(),
     ...(config.dashboard && { dashboardUrl: `${node.adminUrl}/dashboard` }),
   };
   // In this order: to look at stdout loads the streams of the runtime.
@@ -49,6 +52,15 @@ export function announce(node: Announced, config: Config, log: Log): void {
     { ...readyFields(started), ...ports, ...(workers !== undefined && { workers }), pid: process.pid },
     "parley is ready",
   );
+}
+
+/** Not a reason to stop a start: commands say what is wrong with it. */
+function contextInUse(): string | undefined {
+  try {
+    return currentName(process.env);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Notes the addresses for commands on this machine. Returns whether that was possible: without it, the server works too. */

@@ -1,8 +1,8 @@
 /** What a server prints when it has started: version, data folder and addresses. */
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
+import { painter } from "../../../base/colours.ts";
 import { asCalled } from "../../../config/program.ts";
 import { VERSION } from "../../../version.ts";
-import { painter } from "../../terminal/colour.ts";
 
 export interface Started {
   /** The address of the server, as seen from this machine. */
@@ -15,6 +15,8 @@ export interface Started {
   readonly isNoted: boolean;
   /** Absent: it is switched off. */
   readonly dashboardUrl?: string;
+  /** The context that commands of this user call instead. */
+  readonly contextInUse?: string | undefined;
 }
 
 /** Fields of the log line "parley is ready". */
@@ -87,6 +89,9 @@ export function greeting(started: Started, isColoured = false): string {
   ];
   const variable = commandsVariable(started);
   if (variable) lines.push(line("commands", `need its address in other terminals: ${variable}`));
+  const { contextInUse } = started;
+  if (contextInUse !== undefined)
+    lines.push(line("commands", `use the context ${contextInUse}: ${asCalled("parley use -")} leads them here`));
   const hint = howToOpen(started);
   if (hint) lines.push(line("note", hint));
   return `\n${lines.join("\n")}\n`;

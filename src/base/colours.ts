@@ -1,5 +1,6 @@
 /** Colours, where they help: on a terminal, unless its user does not want them. */
-import type { Env } from "../line/input.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
 
 /** https://no-color.org and https://force-color.org: either variable counts if it is not empty. `NO_COLOR` wins. */
 export function hasColours(stream: { readonly isTTY?: boolean }, env: Env): boolean {

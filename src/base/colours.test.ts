@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { hasColours, painter } from "./colour.ts";
+import { hasColours, painter } from "./colours.ts";
 
 test("there are colours on a terminal, unless its user or the terminal has none", () => {
   const terminal = { isTTY: true };
