@@ -95,7 +95,7 @@ const SUITES: readonly Suite[] = [
   tests("attack", "./test/attack"),
   tests("faults", "./test/faults"),
   { ...tests("unit", ...unitFolders(), "./web", "./client", "./test/house"), needs: [NATS] },
-  // README.md and the guides as they are written, in a fresh clone with the default folder and port.
+  // The tour and the guides as they are written, in a fresh clone with the default folder and port.
   {
     ...tests("defaults", "./test/defaults"),
     needs: [CHROMIUM, { program: "ip", name: "iproute2" }, { program: "curl", name: "curl" }],

@@ -1,4 +1,4 @@
-/** docs/cli.md and the line of README.md about it: what they show, done in two terminals. */
+/** docs/cli.md and the line of docs/tour.md about it: what they show, done in two terminals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { COMMANDS, commandAt } from "../../src/cli/declarations/all.ts";
 import { type Server, startParley } from "../support/parley.ts";
@@ -46,9 +46,9 @@ test("a service is used with its address and a key", async () => {
   await listener.writes(/chat\/1 keeps no history/);
 });
 
-test("the two commands of README.md do it too", async () => {
+test("the two commands of docs/tour.md do it too", async () => {
   const [, listen = "", publish = ""] =
-    /`(bin\/parley listen[^`]*)`[^`]*`(bin\/parley publish[^`]*)`/.exec(readPage("README.md")) ?? [];
+    /`(bin\/parley listen[^`]*)`[^`]*`(bin\/parley publish[^`]*)`/.exec(readPage("docs/tour.md")) ?? [];
   await using listener = stay(listen, env);
   await listener.writes(/Ctrl-C ends it/);
   const [outcome] = await paste(publish, env);

@@ -16,7 +16,7 @@ const CLIENT = join(WEB, "../client/src");
 const PROTOCOL = join(WEB, "../src/protocol");
 const MANIFEST = "manifest.json";
 /** Every page's folder, which is also its name. */
-export const PAGES = ["start", "docs", "dashboard", "meeting"] as const;
+export const PAGES = ["start", "docs", "reference", "dashboard", "meeting"] as const;
 export type PageName = (typeof PAGES)[number];
 
 /** Uploads the recordings of a meeting: a script of its own, beside the page's. */

@@ -1,0 +1,111 @@
+/**
+ * Markdown as HTML, with Bun's own parser (CommonMark and GitHub's tables). Every element is written here: text is escaped wherever it comes from, so
+ * raw HTML on a page is shown as the text that it is, and a link goes only to where `link` allows.
+ */
+export interface Heading {
+  readonly level: number;
+  /** What comes behind `#` in its address. */
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface Rendered {
+  readonly html: string;
+  readonly headings: readonly Heading[];
+}
+
+export interface Targets {
+  /** The address for a link; undefined: it leads to a file that is no page, and only its text is shown. */
+  readonly link: (target: string) => string | undefined;
+  readonly image: (target: string) => string;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const UNESCAPES = Object.fromEntries(Object.entries(ESCAPES).map(([plain, escaped]) => [escaped, plain]));
+
+export const escaped = (text: string): string => text.replace(/[&<>"]/g, (one) => ESCAPES[one] ?? one);
+
+/** The text of HTML that this file has written. */
+export const textOf = (html: string): string =>
+  html.replace(/<[^>]*>/g, "").replace(/&(amp|lt|gt|quot);/g, (one) => UNESCAPES[one] ?? one);
+
+/** The anchors that code hosts make: links between pages work here and there. */
+const anchorOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_ -]/gu, "")
+    .replaceAll(" ", "-");
+
+export function renderMarkdown(markdown: string, targets: Targets): Rendered {
+  const headings: Heading[] = [];
+  const html = Bun.markdown.render(markdown, { ...blocks(headings), ...spans(targets) });
+  return { html, headings };
+}
+
+/** Only alignment to the right is kept, for numbers: the policy of our pages allows no styles in elements. */
+const cell = (tag: string) => (children: string, meta?: Bun.markdown.CellMeta) =>
+  `<${tag}${meta?.align === "right" ? ' class="number"' : ""}>${children}</${tag}>`;
+
+const wrapped = (tag: string) => (children: string) => `<${tag}>${children}</${tag}>`;
+
+function blocks(headings: Heading[]): Bun.markdown.RenderCallbacks {
+  return {
+    heading: (children, { level }) => {
+      const text = textOf(children);
+      const anchor = anchorOf(text);
+      const before = headings.filter(({ id }) => id === anchor || id.startsWith(`${anchor}-`)).length;
+      const id = before > 0 && headings.some((one) => one.id === anchor) ? `${anchor}-${before}` : anchor;
+      headings.push({ level, id, text });
+      if (level === 1) return `<h1 id="${escaped(id)}">${children}</h1>\n`;
+      const label = escaped(`Link to: ${text}`);
+      return `<h${level} id="${escaped(id)}">${children} <a class="anchor" href="#${escaped(id)}" aria-label="${label}">#</a></h${level}>\n`;
+    },
+    paragraph: (children) => `<p>${children}</p>\n`,
+    blockquote: wrapped("blockquote"),
+    // It scrolls, so it must be reachable by keyboard.
+    code: (children, meta) => {
+      const language = meta?.language ? ` data-language="${escaped(meta.language)}"` : "";
+      return `<div class="code"><pre tabindex="0"${language}><code>${children}</code></pre></div>\n`;
+    },
+    list: (children, { ordered, start }) => {
+      if (!ordered) return `<ul>\n${children}</ul>\n`;
+      return `<ol${start !== undefined && start !== 1 ? ` start="${start}"` : ""}>\n${children}</ol>\n`;
+    },
+    listItem: (children) => `<li>${children}</li>\n`,
+    hr: () => "<hr>\n",
+    table: (children) =>
+      `<div class="table" tabindex="0" role="group" aria-label="Table"><table>${children}</table></div>\n`,
+    thead: wrapped("thead"),
+    tbody: wrapped("tbody"),
+    tr: wrapped("tr"),
+    th: (children, meta) => cell(children === "" ? "td" : "th")(children, meta),
+    td: cell("td"),
+    // Comments are for those who change the file. Everything else is shown, as text.
+    html: (children) => (/^\s*&lt;!--[\s\S]*--&gt;\s*$/.test(children) ? "" : `<p>${children}</p>\n`),
+  };
+}
+
+function spans({ link, image }: Targets): Bun.markdown.RenderCallbacks {
+  return {
+    text: escaped,
+    codespan: wrapped("code"),
+    strong: wrapped("strong"),
+    emphasis: wrapped("em"),
+    strikethrough: wrapped("s"),
+    link: (children, { href }) => {
+      const address = link(href);
+      return address === undefined
+        ? `<span class="file">${children}</span>`
+        : `<a href="${escaped(address)}">${children}</a>`;
+    },
+    image: (children, { src }) => `<img src="${escaped(image(src))}" alt="${children}" loading="lazy">`,
+  };
+}
+
+/** Where a link on a page may lead: this site and the web. Anything else, such as `javascript:`, is a mistake in the page. */
+export function isWebAddress(target: string): boolean {
+  if (/^https?:\/\//.test(target)) return true;
+  if (/^[a-z][a-z\d+.-]*:/i.test(target))
+    throw new Error(`a page of the documentation links to ${target}: only pages, files and https: are allowed`);
+  return false;
+}
