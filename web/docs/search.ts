@@ -123,7 +123,7 @@ function excerptOf(text: string, terms: readonly string[]): Piece[] {
   return pieces;
 }
 
-export function pieced(text: string, terms: readonly string[]): Piece[] {
+function pieced(text: string, terms: readonly string[]): Piece[] {
   const longestFirst = terms.toSorted((one, other) => other.length - one.length).map(RegExp.escape ?? escapeForPattern);
   const pattern = new RegExp(`(${longestFirst.join("|")})`, "i");
   return text

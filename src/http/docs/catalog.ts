@@ -45,4 +45,4 @@ export function catalogOf(readme: string, has: (file: string) => boolean): Catal
 }
 
 /** Markdown of one line as text: without the marks of links and code. */
-export const plainText = (line: string): string => line.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "");
+const plainText = (line: string): string => line.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "");

@@ -14,9 +14,15 @@ export interface Rendered {
   readonly headings: readonly Heading[];
 }
 
+export interface Target {
+  readonly href: string;
+  /** The title of the page that it leads to. */
+  readonly title?: string;
+}
+
 export interface Targets {
-  /** The address for a link; undefined: it leads to a file that is no page, and only its text is shown. */
-  readonly link: (target: string) => string | undefined;
+  /** Where a link leads; undefined: to a file that is no page, and only its text is shown. */
+  readonly link: (target: string) => Target | undefined;
   readonly image: (target: string) => string;
 }
 
@@ -85,6 +91,8 @@ function blocks(headings: Heading[]): Bun.markdown.RenderCallbacks {
   };
 }
 
+const FILE_NAME = /^[\w./-]+\.md$/;
+
 function spans({ link, image }: Targets): Bun.markdown.RenderCallbacks {
   return {
     text: escaped,
@@ -93,10 +101,11 @@ function spans({ link, image }: Targets): Bun.markdown.RenderCallbacks {
     emphasis: wrapped("em"),
     strikethrough: wrapped("s"),
     link: (children, { href }) => {
-      const address = link(href);
-      return address === undefined
-        ? `<span class="file">${children}</span>`
-        : `<a href="${escaped(address)}">${children}</a>`;
+      const target = link(href);
+      if (!target) return `<span class="file">${children}</span>`;
+      // In the project a link shows the name of its file. Readers of the site see no files.
+      const text = target.title !== undefined && FILE_NAME.test(children) ? escaped(target.title) : children;
+      return `<a href="${escaped(target.href)}">${text}</a>`;
     },
     image: (children, { src }) => `<img src="${escaped(image(src))}" alt="${children}" loading="lazy">`,
   };

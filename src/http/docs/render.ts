@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import { type CatalogEntry, type CatalogGroup, catalogOf, pathOf } from "./catalog.ts";
 import { frontPage, navigation, neighbours, notFoundPage, onThisPage } from "./layout.ts";
 import { llmsFull, llmsIndex } from "./llms.ts";
-import { isWebAddress, type Rendered, renderMarkdown } from "./markdown.ts";
+import { isWebAddress, type Rendered, renderMarkdown, type Target } from "./markdown.ts";
 import { searchScript } from "./search-index.ts";
 import { type DocsFile, type DocsSources, LLMS, LLMS_FULL, NOT_FOUND, type Placement, SEARCH_SCRIPT } from "./site.ts";
 
@@ -77,18 +77,19 @@ export function renderDocs(sources: DocsSources, placement: Placement): Map<stri
 
 function pagesOf(groups: readonly CatalogGroup[], sources: DocsSources, { href }: Placement): Page[] {
   const entries = groups.flatMap((group) => group.entries);
-  const paths = new Map(entries.map(({ file, path }) => [file, path]));
+  const byFile = new Map(entries.map((entry) => [entry.file, entry]));
   return entries.map((entry) => {
     const { file, path } = entry;
     const resolve = (target: string): string => posix.join(posix.dirname(file), decodeURI(target));
     const asset = (target: string): string => href(path, assetPath(target), false);
-    const link = (target: string): string | undefined => {
-      if (isWebAddress(target) || target.startsWith("#")) return target;
+    const link = (target: string): Target | undefined => {
+      if (isWebAddress(target) || target.startsWith("#")) return { href: target };
       const [name = "", anchor] = target.split("#");
       const linked = resolve(name);
-      const page = paths.get(linked);
-      if (page !== undefined) return href(path, page, true) + (anchor === undefined ? "" : `#${anchor}`);
-      return isAsset(linked) && sources.has(linked) ? asset(linked) : undefined;
+      const page = byFile.get(linked);
+      if (page)
+        return { href: href(path, page.path, true) + (anchor === undefined ? "" : `#${anchor}`), title: page.title };
+      return isAsset(linked) && sources.has(linked) ? { href: asset(linked) } : undefined;
     };
     const markdown = textIn(sources, file);
     const targets = { link, image: (target: string) => asset(resolve(target)) };

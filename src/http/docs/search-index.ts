@@ -1,6 +1,6 @@
 /**
- * What the search in the browser reads: every section with its text. With some 80,000 words, reading all of them per key takes a browser about a
- * millisecond, finds any part of a term, and needs no library; an index of terms would need the same texts for its excerpts.
+ * What the search in the browser reads: every section with its text, half a megabyte in all. To read it whole with every key takes some milliseconds, finds
+ * any part of a term, and needs no library; an index of terms would need the same texts for its excerpts.
  */
 import { type Heading, textOf } from "./markdown.ts";
 

@@ -31,7 +31,7 @@ export class DocsServer {
   constructor(
     private readonly render: () => ReadonlyMap<string, DocsFile>,
     private readonly version: string,
-    /** Of pages. */
+    /** For pages. */
     private readonly pageHeaders: Readonly<Record<string, string>>,
   ) {}
 
