@@ -284,7 +284,7 @@ function halfOf(folder: string, half: 0 | 1): string[] {
 
 /** Two suites share the browser's tests: one has the dashboard, the other all pages that talk to each other. */
 function isOfDashboard(file: string): boolean {
-  return file.startsWith("dashboard/");
+  return file.startsWith("dashboard/") || file.startsWith("docs.");
 }
 
 /** Installs missing packages if it may; otherwise prints the command, and the suites that need them fail with the same text. */

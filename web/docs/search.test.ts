@@ -21,6 +21,12 @@ test("a page of that name comes first, then its sections, then texts", () => {
   expect(found("history")).toEqual(["history", "history#recovery", "tokens#expiry"]);
 });
 
+test("a heading that is the whole query comes before one that has all of its terms", () => {
+  const { pages, sections } = INDEX;
+  const more = new Search({ pages, sections: [...sections, [1, "a", "The live tail", ""], [1, "b", "Live tail", ""]] });
+  expect(more.find("live tail").map(({ id }) => id)).toEqual(["b", "a"]);
+});
+
 test("every term counts, by its beginning and in any case", () => {
   expect(found("TOK exp")).toEqual(["tokens#expiry"]);
   expect(found("lost conn")).toEqual(["history#recovery"]);

@@ -62,7 +62,8 @@ export class Search {
   find(query: string): Hit[] {
     const terms = query.toLowerCase().split(/\s+/).filter(Boolean).slice(0, TERMS_MAX);
     if (terms.length === 0) return [];
-    const rated = this.prepared.map((section) => ({ section, ...rate(section, terms) }));
+    const phrase = terms.join(" ");
+    const rated = this.prepared.map((section) => ({ section, ...rate(section, terms, phrase) }));
     const most = Math.max(...rated.map(({ found }) => found));
     if (most === 0) return [];
     return rated
@@ -79,9 +80,13 @@ export class Search {
   }
 }
 
-function rate({ title, heading, text }: Prepared, terms: readonly string[]): { found: number; score: number } {
+function rate(
+  { title, heading, text }: Prepared,
+  terms: readonly string[],
+  phrase: string,
+): { found: number; score: number } {
   let found = 0;
-  let score = 0;
+  let score = terms.length > 1 ? valueIn(title, phrase, IN_TITLE) + valueIn(heading, phrase, IN_HEADING) : 0;
   for (const term of terms) {
     const own = valueIn(title, term, IN_TITLE) + valueIn(heading, term, IN_HEADING) + occurrences(text, term);
     if (own > 0) found++;

@@ -20,10 +20,16 @@ export interface Target {
   readonly title?: string;
 }
 
+export interface Image {
+  readonly href: string;
+  /** In pixels. Known before it is loaded, so that the text below does not move. */
+  readonly size?: readonly [width: number, height: number];
+}
+
 export interface Targets {
   /** Where a link leads; undefined: to a file that is no page, and only its text is shown. */
   readonly link: (target: string) => Target | undefined;
-  readonly image: (target: string) => string;
+  readonly image: (target: string) => Image;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
@@ -107,7 +113,11 @@ function spans({ link, image }: Targets): Bun.markdown.RenderCallbacks {
       const text = target.title !== undefined && FILE_NAME.test(children) ? escaped(target.title) : children;
       return `<a href="${escaped(target.href)}">${text}</a>`;
     },
-    image: (children, { src }) => `<img src="${escaped(image(src))}" alt="${children}" loading="lazy">`,
+    image: (children, { src }) => {
+      const { href, size } = image(src);
+      const sides = size ? ` width="${size[0]}" height="${size[1]}"` : "";
+      return `<img src="${escaped(href)}" alt="${children}"${sides} loading="lazy">`;
+    },
   };
 }
 

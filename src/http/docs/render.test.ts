@@ -42,7 +42,7 @@ const PAGES = {
 const sources = (pages: Readonly<Record<string, string>> = {}) =>
   new Map<string, string | Uint8Array<ArrayBuffer>>([
     ...Object.entries({ ...PAGES, ...pages }),
-    ["docs/images/a.png", new Uint8Array([1])],
+    ["docs/images/a.png", Uint8Array.fromHex("89504e470d0a1a0a0000000d49484452000002d000000200")],
   ]);
 
 const pageOf = (path: string, pages?: Readonly<Record<string, string>>): string =>
@@ -57,7 +57,7 @@ test("links lead to pages, with the title of a page in place of its file's name;
   const tour = pageOf("tour");
   expect(tour).toContain('<a href="/docs/more#a-part">More</a>');
   expect(tour).toContain('<span class="file">this</span>');
-  expect(tour).toContain('<img src="/docs/images/a.png" alt="a"');
+  expect(tour).toContain('<img src="/docs/images/a.png" alt="a" width="720" height="512"');
   expect(pageOf("decisions/01-bun")).toContain('<a href="/docs/more">up</a>');
   expect(pageOf("security")).toContain('<a href="/docs/tour">tour</a>');
 });

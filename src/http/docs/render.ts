@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import { type CatalogEntry, type CatalogGroup, catalogOf, pathOf } from "./catalog.ts";
 import { frontPage, navigation, neighbours, notFoundPage, onThisPage } from "./layout.ts";
 import { llmsFull, llmsIndex } from "./llms.ts";
-import { isWebAddress, type Rendered, renderMarkdown, type Target } from "./markdown.ts";
+import { type Image, isWebAddress, type Rendered, renderMarkdown, type Target } from "./markdown.ts";
 import { searchScript } from "./search-index.ts";
 import { type DocsFile, type DocsSources, LLMS, LLMS_FULL, NOT_FOUND, type Placement, SEARCH_SCRIPT } from "./site.ts";
 
@@ -92,7 +92,12 @@ function pagesOf(groups: readonly CatalogGroup[], sources: DocsSources, { href }
       return isAsset(linked) && sources.has(linked) ? { href: asset(linked) } : undefined;
     };
     const markdown = textIn(sources, file);
-    const targets = { link, image: (target: string) => asset(resolve(target)) };
+    const image = (target: string): Image => {
+      const picture = resolve(target);
+      const size = sizeOf(sources.get(picture));
+      return { href: asset(picture), ...(size && { size }) };
+    };
+    const targets = { link, image };
     return { ...entry, markdown, rendered: once(() => renderMarkdown(markdown, targets)) };
   });
 }
@@ -120,6 +125,18 @@ const textIn = (sources: DocsSources, file: string): string => {
   const found = sources.get(file);
   return typeof found === "string" ? found : "";
 };
+
+/** Width and height of a PNG, from its first chunk, and of an SVG, from its first element. */
+function sizeOf(picture: string | Uint8Array<ArrayBuffer> | undefined): [number, number] | undefined {
+  if (picture === undefined || typeof picture === "string" || picture.length < PNG_HEAD_BYTES) return undefined;
+  const head = new DataView(picture.buffer, picture.byteOffset, PNG_HEAD_BYTES);
+  if (head.getUint32(0) === PNG_SIGNATURE) return [head.getUint32(16), head.getUint32(20)];
+  const [, width, height] =
+    /^<svg[^>]* width="(\d+)"[^>]* height="(\d+)"/.exec(new TextDecoder().decode(picture)) ?? [];
+  return width === undefined || height === undefined ? undefined : [Number(width), Number(height)];
+}
+const PNG_HEAD_BYTES = 24;
+const PNG_SIGNATURE = 0x89504e47;
 
 const assetPath = (file: string): string => file.replace(/^docs\//, "");
 const isAsset = (file: string): boolean => /^docs\/(images\/|asyncapi\.yaml$)/.test(file);
