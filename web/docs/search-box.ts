@@ -151,13 +151,13 @@ function loadIndex(address: string): Promise<DocsIndex> {
   });
 }
 
-function option({ page, heading, excerpt }: Hit, at: number): HTMLElement {
+function option({ page, id, heading, excerpt }: Hit, at: number): HTMLElement {
   const line = document.createElement("div");
   line.id = `hit-${at}`;
   line.role = "option";
   line.ariaSelected = "false";
   const title = document.createElement("strong");
-  title.textContent = heading === page ? page : `${page} › ${heading}`;
+  title.textContent = id === "" ? page : `${page} › ${heading}`;
   const text = document.createElement("span");
   text.append(...excerpt.map(({ text, isTerm }) => (isTerm ? marked(text) : text)));
   line.append(title, text);

@@ -119,9 +119,10 @@ function excerptOf(text: string, terms: readonly string[]): Piece[] {
   const lower = text.toLowerCase();
   const first = Math.min(...terms.map((term) => lower.indexOf(term)).filter((at) => at >= 0));
   const near = Number.isFinite(first) ? Math.max(0, first - EXCERPT_LEAD_CHARS) : 0;
-  // From the start of a term on.
+  // Whole terms at both ends.
   const start = near === 0 ? 0 : text.indexOf(" ", near) + 1;
-  const cut = text.slice(start, start + EXCERPT_CHARS);
+  const end = start + EXCERPT_CHARS < text.length ? text.lastIndexOf(" ", start + EXCERPT_CHARS) : text.length;
+  const cut = text.slice(start, end > start ? end : start + EXCERPT_CHARS);
   const pieces = pieced(cut, terms);
   if (start > 0) pieces.unshift({ text: "… ", isTerm: false });
   if (start + EXCERPT_CHARS < text.length) pieces.push({ text: " …", isTerm: false });

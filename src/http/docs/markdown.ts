@@ -76,6 +76,8 @@ function blocks(headings: Heading[]): Bun.markdown.RenderCallbacks {
     blockquote: wrapped("blockquote"),
     // It scrolls, so it must be reachable by keyboard.
     code: (children, meta) => {
+      const diagram = meta?.language === "mermaid" ? arrowsAsTable(children) : undefined;
+      if (diagram !== undefined) return diagram;
       const language = meta?.language ? ` data-language="${escaped(meta.language)}"` : "";
       return `<div class="code"><pre tabindex="0"${language}><code>${children}</code></pre></div>\n`;
     },
@@ -95,6 +97,22 @@ function blocks(headings: Heading[]): Bun.markdown.RenderCallbacks {
     // Comments are for those who change the file. Everything else is shown, as text.
     html: (children) => (/^\s*&lt;!--[\s\S]*--&gt;\s*$/.test(children) ? "" : `<p>${children}</p>\n`),
   };
+}
+
+/** A flowchart as a list: to draw it would need a script that is larger than all pages. Anything but nodes and arrows stays as it is written. */
+function arrowsAsTable(code: string): string | undefined {
+  const [head, ...lines] = code.trim().split("\n");
+  const arrows = lines.flatMap((line) => {
+    const [, from, to] = /^ *(\w+) --&gt; (\w+)$/.exec(line) ?? [];
+    return from && to ? [{ from, to }] : [];
+  });
+  const nodes = lines.filter((line) => /^ *\w+[[(]+\w+[\])]+$/.test(line));
+  if (!head?.startsWith("flowchart") || arrows.length + nodes.length < lines.length) return undefined;
+  const rows = [...Map.groupBy(arrows, ({ from }) => from)].map(
+    ([from, all]) =>
+      `<tr><th scope="row">${from}</th><td>→ ${all.map(({ to }) => `<code>${to}</code>`).join(", ")}</td></tr>`,
+  );
+  return `<div class="table" tabindex="0" role="group" aria-label="Table"><table><tbody>${rows.join("")}</tbody></table></div>\n`;
 }
 
 const FILE_NAME = /^[\w./-]+\.md$/;

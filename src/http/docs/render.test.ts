@@ -81,6 +81,14 @@ test("raw HTML is shown as text, comments are left out, and a link can run nothi
   expect(quoted).not.toMatch(/" ?on(click|load)=/);
 });
 
+test("a flowchart becomes a table of its arrows, and other diagrams stay as they are written", () => {
+  const chart = (lines: string) => pageOf("tour", { "docs/tour.md": `# T\n\n\`\`\`mermaid\n${lines}\n\`\`\`\n` });
+  expect(chart("flowchart TD\n  a[a]\n  b([b])\n  a --> b\n  a --> c")).toContain(
+    '<tr><th scope="row">a</th><td>→ <code>b</code>, <code>c</code></td></tr>',
+  );
+  expect(chart("flowchart TD\n  a -- <label> --> b")).toContain("a -- &lt;label&gt; --&gt; b");
+});
+
 test("a page knows its place: the list, its neighbours, its parts", () => {
   const more = pageOf("more");
   expect(more).toContain('<a href="/docs/more" aria-current="page">More</a>');

@@ -18,18 +18,26 @@ export const served = (shell: string): Placement => ({
   reference: REFERENCE_PATH,
 });
 
+/** From the files of the project. What renders them is loaded here: a start needs none of it. */
+export async function renderedDocs(shell: string): Promise<RenderedDocs> {
+  const [{ readDocs }, { renderDocs }] = await Promise.all([import("./read.ts"), import("./render.ts")]);
+  return renderDocs(readDocs(), served(shell));
+}
+
+export type RenderedDocs = ReadonlyMap<string, DocsFile>;
+
 interface Kept {
   readonly packed: Packed;
   readonly tag: string;
 }
 
 export class DocsServer {
-  private rendered: ReadonlyMap<string, DocsFile> | undefined;
+  private rendered: Promise<RenderedDocs> | undefined;
   /** Bound: the files of the documentation. */
   private readonly kept = new Map<string, Promise<Kept>>();
 
   constructor(
-    private readonly render: () => ReadonlyMap<string, DocsFile>,
+    private readonly render: () => Promise<RenderedDocs>,
     private readonly version: string,
     /** For pages. */
     private readonly pageHeaders: Readonly<Record<string, string>>,
@@ -37,26 +45,36 @@ export class DocsServer {
 
   /** `path` is what comes behind `/docs/`. Browsers get a page also where there is none, programs an error. */
   async file(path: string, call: Call, isForPeople: boolean): Promise<Response> {
-    this.rendered ??= this.render();
-    const found = path === NOT_FOUND ? undefined : this.rendered.get(path);
-    if (!found) return this.missing(call, isForPeople);
+    const files = await this.files();
+    const found = path === NOT_FOUND ? undefined : files.get(path);
+    if (!found) return this.missing(files.get(NOT_FOUND), call, isForPeople);
     const headers = { "Content-Type": found.type, ...(found.isPage && this.pageHeaders) };
-    if (path === SEARCH_SCRIPT) await this.renderAll(this.rendered);
+    if (path === SEARCH_SCRIPT) await this.renderAll(files);
     const { body } = found;
     if (typeof body !== "string") return bytes(body, { ...headers, ...PICTURE_HEADERS });
     const { packed, tag } = await this.packed(path, body);
     return packedResponse(call, packed, { ...headers, ETag: tag, "Cache-Control": "no-cache" });
   }
 
+  private async files(): Promise<RenderedDocs> {
+    this.rendered ??= this.render();
+    try {
+      return await this.rendered;
+    } catch (error) {
+      // The next request tries again.
+      this.rendered = undefined;
+      throw error;
+    }
+  }
+
   /** What is found by search needs all pages: one per turn of the event loop, so that connections do not wait for them. */
-  private async renderAll(files: ReadonlyMap<string, DocsFile>): Promise<void> {
+  private async renderAll(files: RenderedDocs): Promise<void> {
     if (this.kept.has(SEARCH_SCRIPT)) return;
     for (const file of files.values())
       if (file.isPage && file.body.length > 0) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  private async missing(call: Call, isForPeople: boolean): Promise<Response> {
-    const page = this.rendered?.get(NOT_FOUND);
+  private async missing(page: DocsFile | undefined, call: Call, isForPeople: boolean): Promise<Response> {
     if (!isForPeople || typeof page?.body !== "string") throw new Problem("not_found");
     const { packed } = await this.packed(NOT_FOUND, page.body);
     const { body, headers } = packedResponse(call, packed, { "Content-Type": page.type, ...this.pageHeaders });

@@ -3,9 +3,7 @@
  * version of the service: the documentation and parley-client.
  */
 import { Problem } from "../../protocol/codes.ts";
-import { readDocs } from "../docs/read.ts";
-import { renderDocs } from "../docs/render.ts";
-import { DocsServer, served } from "../docs/server.ts";
+import { DocsServer, renderedDocs } from "../docs/server.ts";
 import type { Call } from "../request/call.ts";
 import { packedResponse, tagOf } from "../response/packed.ts";
 import { onlyRead } from "../server/pipeline.ts";
@@ -81,7 +79,7 @@ export class Pages implements PageServer {
     private readonly bundle: Bundle,
     version: string,
     /** By default the files of the project, rendered when they are first asked for. */
-    docs = () => renderDocs(readDocs(), served(bundle.pages.docs)),
+    docs = () => renderedDocs(bundle.pages.docs),
   ) {
     this.clientTag = tagOf(bundle.client.text, version);
     this.documentation = new DocsServer(docs, version, PAGE_HEADERS);
