@@ -1,5 +1,5 @@
 /** Reads the files of the documentation from the project's folder. The only place that does. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { catalogOf } from "./catalog.ts";
 import type { DocsSources } from "./site.ts";
@@ -11,19 +11,28 @@ const TEXT = /\.(md|yaml)$/;
 export function readDocs(root = ROOT): DocsSources {
   const files = new Map<string, string | Uint8Array<ArrayBuffer>>();
   const read = (file: string): void => {
-    const path = join(root, file);
-    if (statSync(path, { throwIfNoEntry: false })?.isFile())
-      files.set(file, TEXT.test(file) ? readFileSync(path, "utf8") : new Uint8Array(readFileSync(path)));
+    const bytes = ifThere(() => readFileSync(join(root, file)));
+    if (bytes) files.set(file, TEXT.test(file) ? bytes.toString("utf8") : new Uint8Array(bytes));
   };
   read("README.md");
-  for (const file of namesIn(join(root, "docs"))) read(`docs/${file}`);
+  for (const file of filesIn(root, "docs")) read(file);
   const readme = String(files.get("README.md") ?? "");
   for (const { entries } of catalogOf(readme, () => true))
     for (const { file } of entries) if (!files.has(file)) read(file);
   return files;
 }
 
-function namesIn(folder: string): string[] {
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return [];
-  return (readdirSync(folder, { recursive: true }) as string[]).sort();
+/** Names of folders have no dot. Not read by `recursive`: that needs a real file system. */
+const filesIn = (root: string, folder: string): string[] =>
+  (ifThere(() => readdirSync(join(root, folder))) ?? [])
+    .sort()
+    .flatMap((name) => (name.includes(".") ? [`${folder}/${name}`] : filesIn(root, `${folder}/${name}`)));
+
+function ifThere<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { scratch } from "../../../test/support/temp.ts";
 import { readDocs } from "./read.ts";
 import { renderDocs } from "./render.ts";
 import { served } from "./server.ts";
@@ -154,4 +155,11 @@ test("the project's own pages: every link leads to a page and a heading of it, a
   expect(dead).toEqual([]);
   const { body = "" } = files.get(SEARCH_SCRIPT) ?? {};
   expect(Bun.gzipSync(String(body)).length).toBeLessThan(SEARCH_MAX_BYTES);
+});
+
+test("an installation without the files has a front page all the same", () => {
+  using folder = scratch();
+  const files = renderDocs(readDocs(folder.path), served(SHELL));
+  expect([...files.keys()].sort()).toEqual(["", NOT_FOUND, LLMS_FULL, LLMS, SEARCH_SCRIPT].sort());
+  expect(String(files.get("")?.body)).toContain('href="/docs/api"');
 });
