@@ -6,6 +6,7 @@ import { run } from "../docs/support/child.ts";
 import { PROJECT } from "../docs/support/page.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { isInSample } from "../support/sample.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { scratch } from "../support/temp.ts";
 import { TIMEOUT_MS } from "../support/wait.ts";
 import { violations } from "./support/axe.ts";
@@ -85,7 +86,7 @@ describe("served by a node", () => {
     expect((await heading.boundingBox())?.y).toBeGreaterThan(40);
   });
 
-  test("what is not found is said, and Escape closes the list", async () => {
+  test.if(IS_FULL)("what is not found is said, and Escape closes the list", async () => {
     await using reader = await Reader.open(`${server.url}/docs/tour`);
     await reader.page.keyboard.press("/");
     await reader.page.keyboard.type("xyzzy");
@@ -95,7 +96,7 @@ describe("served by a node", () => {
     expect(await reader.search.getAttribute("aria-expanded")).toBe("false");
   });
 
-  test("the index is loaded once, with the first search", async () => {
+  test.if(IS_FULL)("the index is loaded once, with the first search", async () => {
     await using reader = await Reader.open(`${server.url}/docs/tour`);
     const asked: string[] = [];
     reader.page.on("request", (request) => asked.push(new URL(request.url()).pathname));
@@ -132,10 +133,13 @@ describe("served by a node", () => {
     await page.getByRole("heading", { level: 1, name: "Documentation" }).waitFor();
   });
 
+  const TABLET: Look = { width: 820, scheme: "light" };
   const SHOWN = ["/docs", "/docs/limits", "/docs/quickstart", "/docs/performance", "/docs/decisions", "/docs/nothing"];
   test("every kind of page is accessible and does not scroll sideways, in every look", async () => {
-    for (const [at, [path, look]] of SHOWN.flatMap((path) => LOOKS.map((look) => [path, look] as const)).entries()) {
-      if (!isInSample(at, 7)) continue;
+    for (const [at, [path, look]] of SHOWN.flatMap((path) =>
+      [...LOOKS, TABLET].map((look) => [path, look] as const),
+    ).entries()) {
+      if (!isInSample(at, 16)) continue;
       const name = `${path} ${look.width} ${look.scheme}`;
       const context = await browser().newContext({
         viewport: { width: look.width, height: 900 },
@@ -150,16 +154,16 @@ describe("served by a node", () => {
       ).toBeLessThanOrEqual(0);
       await context.close();
     }
-  });
+  }, 300_000);
 
-  test("open search results are accessible", async () => {
+  test.if(IS_FULL)("open search results are accessible", async () => {
     await using reader = await Reader.open(`${server.url}/docs/tour`);
     await reader.finds("history");
     expect(await violations(reader.page)).toEqual([]);
   });
 });
 
-test("opened as files, pages have their look, their links and search", async () => {
+test.if(IS_FULL)("opened as files, pages have their look, their links and search", async () => {
   using folder = scratch();
   const out = join(folder.path, "site");
   const { code, err } = await run([process.execPath, join(PROJECT, "scripts/docs.ts"), "--out", out]);
