@@ -28,7 +28,11 @@ class FreshPages implements PageServer {
     return this.fresh((pages) => pages.client(call));
   }
 
-  private async fresh(serve: (pages: Pages) => Response): Promise<Response> {
+  docs(path: string, call: Call): Promise<Response> {
+    return this.fresh((pages) => pages.docs(path, call));
+  }
+
+  private async fresh(serve: (pages: Pages) => Response | Promise<Response>): Promise<Response> {
     try {
       this.built = new Pages(await loadBundle(), VERSION);
     } catch (error) {

@@ -95,7 +95,7 @@ const SUITES: readonly Suite[] = [
   tests("attack", "./test/attack"),
   tests("faults", "./test/faults"),
   { ...tests("unit", ...unitFolders(), "./web", "./client", "./test/house"), needs: [NATS] },
-  // README.md and the guides as they are written, in a fresh clone with the default folder and port.
+  // The tour and the guides as they are written, in a fresh clone with the default folder and port.
   {
     ...tests("defaults", "./test/defaults"),
     needs: [CHROMIUM, { program: "ip", name: "iproute2" }, { program: "curl", name: "curl" }],
@@ -286,7 +286,7 @@ function halfOf(folder: string, half: 0 | 1): string[] {
 
 /** Two suites share the browser's tests: one has the dashboard, the other all pages that talk to each other. */
 function isOfDashboard(file: string): boolean {
-  return file.startsWith("dashboard/");
+  return file.startsWith("dashboard/") || file.startsWith("docs.");
 }
 
 /** Installs missing packages if it may; otherwise prints the command, and the suites that need them fail with the same text. */

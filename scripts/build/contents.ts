@@ -6,7 +6,17 @@ import { BUILT_PAGES, builtPages } from "../../src/http/pages/bundle.ts";
 import { ROOT } from "../import-graph.ts";
 
 /** Folders and files of the project, as they are. */
-const COPIED = ["LICENSE", "docs", "src/history/postgres/migrations", "src/store/migrations"];
+const COPIED = [
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "LICENSE",
+  "README.md",
+  "SECURITY.md",
+  "deploy/README.md",
+  "docs",
+  "src/history/postgres/migrations",
+  "src/store/migrations",
+];
 
 /** Made for the executable. */
 const MADE: readonly (readonly [name: string, text: () => string | Promise<string>])[] = [

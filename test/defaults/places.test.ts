@@ -40,7 +40,16 @@ describe("a package that npm has installed", () => {
     await using server = new Child(["node_modules/.bin/parley", "up", "--port", "0"], { cwd: folder });
     const url = await ready(server);
     expect(server.output).toContain(`"data":"${folder}/data"`);
-    for (const path of ["/", "/dashboard", "/docs", "/client.js", "/openapi.json"])
+    for (const path of [
+      "/",
+      "/dashboard",
+      "/docs",
+      "/docs/tour",
+      "/docs/api",
+      "/llms.txt",
+      "/client.js",
+      "/openapi.json",
+    ])
       expect([path, (await fetch(url + path)).status]).toEqual([path, 200]);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * README.md as a new user follows it: a fresh clone, `npm start`, the default port and `./data`, no flag and no variable that the page does
+ * README.md and docs/tour.md as a new user follows them: a fresh clone, `npm start`, the default port and `./data`, no flag and no variable that the page does
  * not show. The other suites use temporary absolute folders and settings of their own, and did not see what failed here.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
@@ -77,16 +77,16 @@ const TOUR: readonly Expected[] = [
 ];
 
 test("every command of the tour does what it says, and none of them needs more than the page shows", async () => {
-  hold(await user.paste(block("README.md", "sh", "Tour")), TOUR);
+  hold(await user.paste(block("docs/tour.md", "sh", "A backend")), TOUR);
 });
 
 /** The commands between backquotes in the prose of the tour. */
 const inProse = (pattern: RegExp): string => {
   const found = user
-    .read("README.md")
+    .read("docs/tour.md")
     .match(/`bin\/parley [^`]+`/g)
     ?.find((one) => pattern.test(one));
-  if (found === undefined) throw new Error(`README.md names no command ${pattern}`);
+  if (found === undefined) throw new Error(`docs/tour.md names no command ${pattern}`);
   return found.slice(1, -1);
 };
 

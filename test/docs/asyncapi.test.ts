@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AsyncAPIDocumentInterface, Parser } from "@asyncapi/parser";
 import { z } from "zod";
 import manifest from "../../package.json";
+import { decodeFrame } from "../../src/protocol/frames.ts";
 import { FRAME_FIELDS } from "../../src/protocol/large-frames.ts";
 import { mintToken } from "../support/admin.ts";
 import { declarationOf, sourcesIn } from "../support/declarations.ts";
@@ -10,7 +11,7 @@ import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { welcomed } from "../support/wire/connect.ts";
 import type { Wire } from "../support/wire/wire.ts";
-import { readPage } from "./support/page.ts";
+import { blocks, readPage } from "./support/page.ts";
 
 /** Frame types in each direction; a test compares them with the sources. */
 const SENT = [
@@ -80,6 +81,15 @@ function fits(frame: Record<string, unknown>, name = String(frame.type)): void {
   expect(result.success ? "" : `${JSON.stringify(frame)}: ${z.prettifyError(result.error)}`).toBe("");
   expect(unnamed(frame, schema)).toEqual([]);
 }
+
+/** A frame of a page whose values are left out. */
+const withValues = (text: string): string =>
+  text
+    .replaceAll("{…}", "{}")
+    .replaceAll(", …]", "]")
+    .replaceAll("[…]", "[]")
+    .replaceAll('"data":…', '"data":0')
+    .replaceAll("…", "x");
 
 describe("the AsyncAPI document", () => {
   test("is accepted by the official parser", () => {
@@ -219,6 +229,24 @@ describe("the AsyncAPI document", () => {
     for (const frame of received) fits(frame, receivedName(String(frame.type)));
     expect([...new Set(sent.map(({ type }) => type))].sort()).toEqual([...SENT].sort());
     expect([...new Set(received.map(({ type }) => type))].sort()).toEqual([...RECEIVED].sort());
+  });
+
+  test("describes the frames that the pages show, and the service reads those of clients", () => {
+    const pages = ["docs/history.md", "docs/presence-and-reconnect.md", "docs/protocol.md"];
+    const lines = pages.flatMap((page) =>
+      blocks(page)
+        .filter(({ language }) => language === "")
+        .flatMap(({ text }) => text.split("\n").filter((line) => /^[→←]? ?\{/.test(line))),
+    );
+    expect(lines.length).toBeGreaterThan(35);
+    for (const line of lines) {
+      const frame = JSON.parse(withValues(line.replace(/^[→←] /, ""))) as SomeFrame;
+      if (!line.startsWith("→")) fits(frame);
+      else {
+        fits(frame, receivedName(frame.type));
+        expect(decodeFrame(JSON.stringify(frame))).toMatchObject({ type: frame.type });
+      }
+    }
   });
 
   test("lists the error codes of docs/protocol.md", () => {

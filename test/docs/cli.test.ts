@@ -1,4 +1,4 @@
-/** docs/cli.md and the line of README.md about it: what they show, done in two terminals. */
+/** docs/cli.md and the line of docs/tour.md about it: what they show, done in two terminals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -69,9 +69,9 @@ test("a context is made, used and forgotten; only the token is read from a file 
   ]);
 });
 
-test("the two commands of README.md do it too", async () => {
+test("the two commands of docs/tour.md do it too", async () => {
   const [, listen = "", publish = ""] =
-    /`(bin\/parley listen[^`]*)`[^`]*`(bin\/parley publish[^`]*)`/.exec(readPage("README.md")) ?? [];
+    /`(bin\/parley listen[^`]*)`[^`]*`(bin\/parley publish[^`]*)`/.exec(readPage("docs/tour.md")) ?? [];
   await using listener = stay(listen, env);
   await listener.writes(/Ctrl-C ends it/);
   const [outcome] = await paste(publish, env);

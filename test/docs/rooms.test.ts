@@ -57,6 +57,17 @@ const EXPECTED: readonly Expected[] = [
   { command: /rooms delete/, holds: ({ out }) => expect(out).toContain("archived") },
 ];
 
+test("a refused field is answered as the page shows it", async () => {
+  const { port } = new URL(server.url);
+  const response = await fetch(`${server.url}/api/v1/room`, {
+    method: "POST",
+    headers: { Host: `demo.localhost:${port}`, Authorization: `Bearer ${server.keys.appSecret}` },
+    body: JSON.stringify({ lang: "not a language" }),
+  });
+  const shown = json(block(PAGE, "json"));
+  expect(await response.json()).toEqual({ ...shown, requestId: expect.stringMatching(/^[\w-]{36}$/) });
+});
+
 test("every command of the page does what it says", async () => {
   const { port } = new URL(server.url);
   const script = block(PAGE, "sh", "Examples")

@@ -249,8 +249,8 @@ describe("/openapi.json", () => {
     }
   });
 
-  test("/docs shows it in a browser and loads nothing from other hosts", async () => {
-    const { status, headers, text } = await call(`${server.url}/docs`);
+  test("/docs/api shows it in a browser and loads nothing from other hosts", async () => {
+    const { status, headers, text } = await call(`${server.url}/docs/api`);
     expect(status).toBe(200);
     expect(headers.get("content-type")).toStartWith("text/html");
     expect(headers.get("content-security-policy")).toContain("default-src 'none'");

@@ -66,9 +66,10 @@ const begin = (): void => {
 addEventListener(
   "error",
   ({ target }) => {
-    if (target instanceof HTMLScriptElement || target instanceof HTMLLinkElement) begin();
+    if (target instanceof HTMLScriptElement ? target.dataset.later === undefined : target instanceof HTMLLinkElement)
+      begin();
   },
   true,
 );
-// What a page loads later is its own matter: it says so.
+// What a page loads later (`data-later`) is its own matter: it says so.
 addEventListener("parley-outdated", begin);

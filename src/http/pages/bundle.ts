@@ -19,7 +19,7 @@ const MANIFEST = "manifest.json";
 /** What an executable has: an asset that scripts/build makes. */
 export const BUILT_PAGES = ".build/pages.json";
 /** Every page's folder, which is also its name. */
-export const PAGES = ["start", "docs", "dashboard", "meeting"] as const;
+export const PAGES = ["start", "docs", "reference", "dashboard", "meeting"] as const;
 export type PageName = (typeof PAGES)[number];
 
 /** Uploads the recordings of a meeting: a script of its own, beside the page's. */

@@ -50,10 +50,6 @@ export const meetingPage =
     return pages.page("meeting", call, fill, { headers });
   };
 
-/** People and their browsers, not programs: those get the error as JSON. */
-export const wantsPage = ({ request: { method, headers } }: Call): boolean =>
-  (method === "GET" || method === "HEAD") && (headers.get("accept") ?? "").includes("text/html");
-
 /** `/<roomName>` on a host that is not an application's: says where rooms are, because the name of the application is easily left out. */
 export const noApplicationPage =
   ({ pages, address }: { readonly pages: PageServer; readonly address: AddressSettings }) =>

@@ -1,8 +1,9 @@
 /**
- * Serves the pages of web/ with a strict policy, their scripts and styles, which never change under one name, and parley-client,
- * which changes with the version of the service.
+ * Serves the pages of web/ with a strict policy, their scripts and styles, which never change under one name, and what changes with the
+ * version of the service: the documentation and parley-client.
  */
 import { Problem } from "../../protocol/codes.ts";
+import { DocsServer, renderedDocs } from "../docs/server.ts";
 import type { Call } from "../request/call.ts";
 import { packedResponse, tagOf } from "../response/packed.ts";
 import { onlyRead } from "../server/pipeline.ts";
@@ -45,6 +46,10 @@ export interface PageResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** People and their browsers, not programs: those get an error as JSON. */
+export const wantsPage = ({ request: { method, headers } }: Call): boolean =>
+  (method === "GET" || method === "HEAD") && (headers.get("accept") ?? "").includes("text/html");
+
 const TYPES: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
@@ -59,6 +64,8 @@ export interface PageServer {
   asset(call: Call): Response;
   /** The file at CLIENT_PATH. */
   client(call: Call): Response | Promise<Response>;
+  /** A page or a file of the documentation; `path` is what comes behind `/docs/`. */
+  docs(path: string, call: Call): Promise<Response>;
 }
 
 /** parley-client as one module, for pages without a bundler. */
@@ -66,12 +73,16 @@ export const CLIENT_PATH = "/client.js";
 
 export class Pages implements PageServer {
   private readonly clientTag: string;
+  private readonly documentation: DocsServer;
 
   constructor(
     private readonly bundle: Bundle,
     version: string,
+    /** By default the files of the project, rendered when they are first asked for. */
+    docs = () => renderedDocs(bundle.pages.docs),
   ) {
     this.clientTag = tagOf(bundle.client.text, version);
+    this.documentation = new DocsServer(docs, version, PAGE_HEADERS);
   }
 
   page(name: PageName, call: Call, fill: Fill = (html) => html, own: PageResponse = {}): Response {
@@ -105,5 +116,10 @@ export class Pages implements PageServer {
       "Cross-Origin-Resource-Policy": "cross-origin",
     };
     return packedResponse(call, this.bundle.client, headers);
+  }
+
+  docs(path: string, call: Call): Promise<Response> {
+    onlyRead(call);
+    return this.documentation.file(path, call, wantsPage(call));
   }
 }

@@ -1,8 +1,9 @@
-/** The pages that browsers open: the start page, the API reference, the dashboard, meetings; and the client that other pages import. */
+/** The pages that browsers open: the start page, the documentation, the dashboard, meetings; and the client that other pages import. */
 import type { Config } from "../../config/settings.ts";
+import { DOCS_PATH, REFERENCE_PATH, ROOT_FILES } from "../../http/docs/server.ts";
 import { ASSETS_PATH } from "../../http/pages/bundle.ts";
-import { type MeetingPageParts, meetingPage, noApplicationPage, wantsPage } from "../../http/pages/meeting.ts";
-import { CLIENT_PATH, type PageServer } from "../../http/pages/pages.ts";
+import { type MeetingPageParts, meetingPage, noApplicationPage } from "../../http/pages/meeting.ts";
+import { CLIENT_PATH, type PageServer, wantsPage } from "../../http/pages/pages.ts";
 import { startPage } from "../../http/pages/start.ts";
 import type { Call } from "../../http/request/call.ts";
 import type { RequestPipeline, Routes } from "../../http/server/pipeline.ts";
@@ -42,7 +43,7 @@ export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost, appNam
   const publicPages = {
     ...assets,
     [CLIENT_PATH]: pipeline.handler(pipeline.publicRoute(CLIENT_PATH, (call) => pages.client(call))),
-    "/docs": pipeline.handler(pipeline.publicRoute("/docs", (call) => pages.page("docs", call))),
+    ...docsRoutes(pipeline, pages),
     "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
     // Every other path of one segment on an application's host; paths of the service come first.
     "/:roomName": meeting,
@@ -57,4 +58,18 @@ export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost, appNam
   const dashboard = pipeline.handler(pipeline.publicRoute("/dashboard", dashboardPage, { hosts: "own" }));
   // Every address below it is a view of the same page.
   return { publicPages, operatorPages: { ...assets, "/dashboard": dashboard, "/dashboard/*": dashboard } };
+}
+
+/** Only Bun's named parameters hold a path as it was sent; the documentation has at most one folder inside. */
+function docsRoutes(pipeline: RequestPipeline, pages: PageServer): Routes {
+  const route = (path: string, handle: (call: Call) => Response | Promise<Response>): Routes => ({
+    [path]: pipeline.handler(pipeline.publicRoute(path, handle)),
+  });
+  return {
+    ...route(DOCS_PATH, (call) => pages.docs("", call)),
+    ...route(REFERENCE_PATH, (call) => pages.page("reference", call)),
+    ...route(`${DOCS_PATH}/:page`, (call) => pages.docs(call.params.page ?? "", call)),
+    ...route(`${DOCS_PATH}/:folder/:page`, (call) => pages.docs(`${call.params.folder}/${call.params.page}`, call)),
+    ...Object.assign({}, ...ROOT_FILES.map((name) => route(`/${name}`, (call) => pages.docs(name, call)))),
+  };
 }

@@ -274,6 +274,10 @@ export class CredentialRun {
     for (const path of [
       "/",
       "/docs",
+      "/docs/api",
+      "/docs/security",
+      "/docs/search.js",
+      "/llms-full.txt",
       "/dashboard",
       "/dashboard/why-not",
       "/openapi.json",

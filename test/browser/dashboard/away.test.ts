@@ -96,7 +96,7 @@ test.if(IS_FULL)("the API reference is drawn once its document can be loaded", a
   await using dashboard = await open(FAILED);
   const page = await dashboard.context.newPage();
   await page.route("**/openapi.json", (route) => route.abort("connectionrefused"));
-  await page.goto(`${server.url}/docs`);
+  await page.goto(`${server.url}/docs/api`);
   await page.getByText("could not be loaded").waitFor();
   await page.unroute("**/openapi.json");
   await page.getByRole("heading", { name: /^Parley API version \d/ }).waitFor();

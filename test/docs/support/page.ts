@@ -17,14 +17,16 @@ export const readPage = (path: string): string => readFileSync(join(PROJECT, pat
 export function blocks(path: string): Block[] {
   const found: Block[] = [];
   let heading = "";
-  let open: { language: string; lines: string[] } | undefined;
-  for (const line of readPage(path).split("\n")) {
-    const fence = /^```(\w*)/.exec(line);
+  let open: { language: string; lines: string[]; indent: number } | undefined;
+  for (const written of readPage(path).split("\n")) {
+    // In a list they are indented.
+    const fence = /^ *```(\w*)/.exec(written);
+    const line = open ? written.slice(open.indent) : written;
     if (open && fence) {
       found.push({ language: open.language, text: `${open.lines.join("\n")}\n`, heading });
       open = undefined;
     } else if (open) open.lines.push(line);
-    else if (fence) open = { language: fence[1] ?? "", lines: [] };
+    else if (fence) open = { language: fence[1] ?? "", lines: [], indent: written.indexOf("`") };
     else heading = /^#+ (.+)/.exec(line)?.[1] ?? heading;
   }
   if (open) throw new Error(`${path}: a block is not closed`);

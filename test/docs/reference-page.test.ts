@@ -1,4 +1,4 @@
-/** What can be tested of /docs without a browser: how a node serves it, and that it loads nothing from other hosts. */
+/** What can be tested of /docs/api without a browser: how a node serves it, and that it loads nothing from other hosts. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Server, startParley } from "../support/parley.ts";
 import { MARKUP_FROM_TEXT, scriptsOf } from "./support/page-scripts.ts";
@@ -9,7 +9,7 @@ let page: string;
 
 beforeAll(async () => {
   node = await startParley();
-  response = await fetch(`${node.url}/docs`);
+  response = await fetch(`${node.url}/docs/api`);
   page = await response.text();
 });
 
@@ -33,7 +33,7 @@ test("the page refers to no other host", () => {
 
 test("the page has nothing inline, and its script never makes markup from data", async () => {
   expect(page).not.toMatch(/<script>|<style|style="/);
-  const script = await scriptsOf(`${node.url}/docs`, page);
+  const script = await scriptsOf(`${node.url}/docs/api`, page);
   expect(script).toContain("/openapi.json");
   expect(script.match(MARKUP_FROM_TEXT)).toBeNull();
 });

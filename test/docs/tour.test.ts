@@ -1,10 +1,10 @@
-/** The programs of README.md. Its commands are run by test/defaults. */
+/** The programs of docs/tour.md. Its commands are run by test/defaults. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Server, startParley } from "../support/parley.ts";
 import { runModule } from "./support/module.ts";
 import { block } from "./support/page.ts";
 
-const TOUR = block("README.md", "sh", "Tour");
+const TOUR = block("docs/tour.md", "sh", "A backend");
 
 let server: Server;
 beforeAll(async () => {
@@ -26,7 +26,7 @@ test("its lines of JavaScript work", async () => {
 test("its lines for a page without a bundler work in two of them", async () => {
   const file = await (await fetch(`${server.url}/client.js`)).text();
   const address = `data:text/javascript;base64,${Buffer.from(file).toString("base64")}`;
-  const program = block("README.md", "js", "Tour")
+  const program = block("docs/tour.md", "js")
     .replace("http://localhost:8080/client.js", address)
     .replace("http://localhost:8080", server.url)
     .replace("pk_live_…", server.keys.publishableKey);
