@@ -29,8 +29,8 @@ function given(): [where: string, name: string, value: string][] {
     documents<ComposeFile>("deploy/compose/compose.yaml")[0]!.services,
   ))
     for (const [name, value] of Object.entries(environment ?? {})) all.push([service, name, filled(value)]);
-  for (const [name, value] of assignments(read("deploy/systemd/parley.env.example")))
-    all.push(["parley.env.example", name, value]);
+  for (const path of ["deploy/systemd/parley.env.example", "deploy/debian/parley.env"])
+    for (const [name, value] of assignments(read(path))) all.push([path.slice("deploy/".length), name, value]);
   for (const [, assignments = ""] of read("deploy/systemd/parley.service").matchAll(/^Environment=(.*)$/gm))
     for (const word of assignments.split(" ")) all.push(["parley.service", word.split("=")[0]!, word.split("=")[1]!]);
   for (const path of ["settings.yaml", "secret.example.yaml"])
