@@ -27,7 +27,7 @@ export async function packed(
   const options = [...SAME_FOR_EVERYONE, `--mtime=@${epochSeconds}`, `--directory=${folder}`];
   await output(["tar", "--create", `--file=${tar}`, ...options, ...names]);
   // Without the name and the time of the file.
-  await output(["gzip", "-9", "--no-name", tar]);
+  await output(["gzip", "--no-name", tar]);
   await output(["mv", `${tar}.gz`, file]);
 }
 

@@ -1,47 +1,33 @@
-/** What is made of deploy/: the Helm chart, and the build context of the image. */
-import { mkdirSync } from "node:fs";
+/** What is made of deploy/: the Helm chart, and the Dockerfile of a release. */
 import { join } from "node:path";
 import { packed } from "./archive.ts";
-import { type Binary, place } from "./binaries.ts";
 import { DEBIAN_ARCHITECTURES } from "./debian.ts";
-import { projectFile, type Release, ROOT } from "./facts.ts";
+import { type Release, ROOT } from "./facts.ts";
 
 export const packChart = ({ version, epochSeconds }: Release, out: string): Promise<void> =>
   packed(join(out, `parley-helm-${version}.tgz`), join(ROOT, "deploy/helm"), ["parley"], epochSeconds);
 
-/** The image's names of architectures are those of Debian. Only executables for glibc: the image is based on Debian. */
-export async function packImage(
-  { version, epochSeconds }: Release,
-  binaries: readonly Binary[],
-  licences: Readonly<Record<string, string>>,
-  out: string,
-  work: string,
-): Promise<void> {
-  const name = `parley-image-${version}`;
-  const folder = join(work, name);
-  for (const { target, file } of binaries) {
-    const architecture = DEBIAN_ARCHITECTURES[target];
-    if (architecture === undefined) continue;
-    mkdirSync(join(folder, architecture), { recursive: true });
-    place(file, join(folder, architecture, "parley"));
-  }
-  await Bun.write(join(folder, "Dockerfile"), releasedDockerfile(projectFile("deploy/Dockerfile")));
-  for (const [file, text] of Object.entries(licences)) await Bun.write(join(folder, file), text);
-  await packed(join(out, `${name}.tar.gz`), work, [name], epochSeconds);
-}
-
-/** The last stage of deploy/Dockerfile, with the released executable instead of one that the first stage builds. */
+/**
+ * The last stage of deploy/Dockerfile, with the executables of the release instead of one that the first stage builds. The folder of
+ * the release is its context: a stage per architecture unpacks an archive, and Docker names architectures as Debian does.
+ */
 export function releasedDockerfile(dockerfile: string): string {
-  const [, ...stages] = dockerfile.split(/^(?=FROM )/m);
+  const [, ...stages] = dockerfile.split(/^(?=FROM |# Not a smaller base)/m);
   const last = stages.at(-1) ?? "";
-  const copies = last.match(/^COPY --from=build .*$/gm) ?? [];
-  if (stages.length !== 2 || copies.length !== 2)
-    throw new Error("deploy/Dockerfile has another form than two stages, the second of which copies two things");
-  const [program = "", licences = ""] = copies;
-  return `# The image of a release. In this folder, for one or several platforms:
+  const [, base] = /^FROM (\S+)$/m.exec(last) ?? [];
+  if (base === undefined || !last.includes("COPY --from=build /parley/parley "))
+    throw new Error(
+      "deploy/Dockerfile has another form: its last stage does not copy /parley/parley of the stage `build`",
+    );
+  const unpacked = Object.entries(DEBIAN_ARCHITECTURES).map(
+    ([target, architecture]) => `FROM ${base} AS ${architecture}\nADD parley-${target}.tar.gz /\n`,
+  );
+  return `# The image of a release. In a folder with this file and the archives of the release that it names:
 #   docker build -t parley .
 #   docker buildx build --platform linux/amd64,linux/arm64 -t REGISTRY/parley --push .
-${last
-  .replace(program, "ARG TARGETARCH\nCOPY $TARGETARCH/parley /usr/local/bin/parley")
-  .replace(licences, "COPY LICENSE LICENCES.txt /usr/share/doc/parley/")}`;
+
+${unpacked.join("\n")}
+FROM $TARGETARCH AS build
+
+${last.slice(last.indexOf("FROM "))}`;
 }

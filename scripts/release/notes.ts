@@ -32,7 +32,7 @@ export function notesOf({ version, commit, repository }: Release, { text }: Sect
 | with npm | \`npx parley-server@${version} up\` |
 | a Debian package | \`apt-get install ./parley_${version}_amd64.deb\` |
 | on Kubernetes | \`helm install parley parley-helm-${version}.tgz\` |
-| an image | \`parley-image-${version}.tar.gz\` is its build context: \`docker build -t parley:${version} .\` in its folder |
+| an image | \`docker build -t parley:${version} .\` in a folder with \`Dockerfile\`, \`parley-linux-x64.tar.gz\` and \`parley-linux-arm64.tar.gz\` |
 | the client | \`npm install parley-client@${version}\` |
 
 Verify what you download with \`sha256sum --check --ignore-missing SHA256SUMS\`. \`parley-${version}.cdx.json\` lists the components (CycloneDX),

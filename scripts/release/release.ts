@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import manifest from "../../package.json" with { type: "json" };
 import { SUMS, writeSums } from "./archive.ts";
 import { buildBinaries, packBinary } from "./binaries.ts";
-import { packChart, packImage } from "./chart.ts";
+import { packChart, releasedDockerfile } from "./chart.ts";
 import { DEBIAN_ARCHITECTURES, packDebian } from "./debian.ts";
 import { factsOf, projectFile, type Release, ROOT, uncommitted } from "./facts.ts";
 import { installScript } from "./install.ts";
@@ -98,12 +98,12 @@ async function make(
     if (architecture === undefined) continue;
     await packDebian({ release, architecture, executable: file, licences: licences[LICENCES] ?? "" }, out, work);
   }
-  step("chart, image, components and notes");
+  step("chart, Dockerfile, components and notes");
   await packChart(release, out);
-  await packImage(release, binaries, licences, out, work);
   const texts: Record<string, string> = {
     ...licences,
     [`parley-${release.version}.cdx.json`]: await sbomOf(release, work),
+    Dockerfile: releasedDockerfile(projectFile("deploy/Dockerfile")),
     "RELEASE_NOTES.md": notesOf(release, section),
     "install.sh": installScript(release),
   };

@@ -7,6 +7,7 @@ import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { type Release, ROOT } from "./facts.ts";
+import { SERVER_NAME } from "./npm.ts";
 import { output } from "./program.ts";
 
 interface Component {
@@ -34,7 +35,7 @@ const RUNTIME = {
   description:
     "The runtime inside each executable. It links JavaScriptCore (LGPL-2.1) and further libraries: see LICENCES.txt.",
   purl: `pkg:github/oven-sh/bun@bun-v${BUN_VERSION}`,
-  licenses: [{ license: { id: "MIT" } }],
+  licenses: [{ expression: "MIT AND LGPL-2.1-only" }],
   externalReferences: [{ type: "website", url: "https://bun.com" }],
 } as const;
 
@@ -51,6 +52,9 @@ export async function sbomOf(release: Release, work: string): Promise<string> {
 export function completed(made: Sbom, { version, commit, epochSeconds, repository }: Release): object {
   const component = {
     ...made.metadata.component,
+    // npm's registry has another project by the name of the repository's manifest.
+    purl: `pkg:npm/${SERVER_NAME}@${version}`,
+    properties: [],
     ...(repository !== "" && { externalReferences: [{ type: "vcs", url: repository, comment: commit }] }),
   };
   return {

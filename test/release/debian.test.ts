@@ -26,13 +26,15 @@ const releaseOf = (version: string): Release => ({
   repository: "https://github.com/owner/parley",
 });
 
-const pack = (executable: string, version: string, folder: string): Promise<string> => {
+const pack = (executable: string, version: string, folder: string, compression?: "none"): Promise<string> => {
   const work = tempFolder(folder);
+  const licences = "Some licence\n\nIts text.\n";
   const one = {
     release: releaseOf(version),
     architecture: "amd64",
     executable,
-    licences: "Some licence\n\nIts text.\n",
+    licences,
+    ...(compression && { compression }),
   };
   return packDebian(one, folder, work);
 };
@@ -147,7 +149,7 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("in a bare Debian", () =
     root = await BareRoot.make();
     mkdirSync(root.at("packages"));
     for (const version of ["0.2.0", "0.2.1"])
-      copyFileSync(await pack(executable, version, folder), root.at(`packages/parley_${version}.deb`));
+      copyFileSync(await pack(executable, version, folder, "none"), root.at(`packages/parley_${version}.deb`));
     port = await freePort();
   });
   afterAll(() => {
