@@ -13,7 +13,7 @@ import { IS_FULL } from "../support/slack.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { BareRoot, noBareRoot } from "./support/bare-root.ts";
-import { ownExecutable } from "./support/executable.ts";
+import { ownExecutable } from "./support/released.ts";
 
 setDefaultTimeout(900_000);
 
