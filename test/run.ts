@@ -111,6 +111,8 @@ const SUITES: readonly Suite[] = [
     needs: [{ program: "turnserver", name: "coturn" }, { program: "ip", name: "iproute2" }, CHROMIUM],
   },
   tests("deploy", "./test/deploy"),
+  // In full every form in which Parley is installed is built and tried, the Debian package and the image in a bare root.
+  { ...tests("release", "./test/release"), needs: [GO, { program: "debootstrap", name: "debootstrap" }] },
   tests("model", "./test/model"),
   tests("fuzz", "./test/fuzz"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },

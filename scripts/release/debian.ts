@@ -116,7 +116,7 @@ function write(root: string, path: string, text: string, mode: number): void {
   chmodSync(file, mode);
 }
 
-/** Of the files alone: how large a folder is depends on the file system. */
+/** Only files count: how large a folder is depends on the file system. */
 function kibibytesIn(root: string): number {
   const files = [...new Bun.Glob("**/*").scanSync({ cwd: root })];
   return files.reduce((sum, path) => sum + Math.ceil(statSync(join(root, path)).size / 1024), 0);

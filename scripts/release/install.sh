@@ -14,7 +14,7 @@ sums=SHA256SUMS
 
 main() {
   to=${PARLEY_INSTALL_TO:-${HOME:?set HOME, or use --to}/.local/bin}
-  from=${PARLEY_INSTALL_FROM-}
+  from=${PARLEY_INSTALL_FROM:-}
   version=
   while [ $# -gt 0 ]; do
     case $1 in
@@ -42,7 +42,7 @@ main() {
   tar -xzf "$work/$archive" -C "$work"
   # Before it replaces one that works.
   installed=$("$work/parley/parley" version) ||
-    fail "the executable does not run on this system; nothing was changed. Other ways to install are on the release's page"
+    fail "the executable does not run on this system; nothing was changed. Alpine needs its package libstdc++; other ways to install are on the release's page"
 
   mkdir -p "$to" || fail "$to cannot be made: name another folder with --to"
   # Renamed into place: a service that runs from the old file goes on.

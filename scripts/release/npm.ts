@@ -92,7 +92,7 @@ export async function allowedFiles(): Promise<string[]> {
   return files.map(({ path }) => path).filter((path) => !path.startsWith("web/.build/"));
 }
 
-export async function stageServer(release: Release, folder: string): Promise<string> {
+async function stageServer(release: Release, folder: string): Promise<string> {
   for (const path of await allowedFiles()) {
     mkdirSync(join(folder, dirname(path)), { recursive: true });
     cpSync(join(ROOT, path), join(folder, path));

@@ -57,12 +57,12 @@ async function main(): Promise<void> {
     console.log(`${(statSync(join(out, name)).size / MEBIBYTE).toFixed(2).padStart(8)} MiB  ${name}`);
 }
 
-/** Refuses what could not be made again, or would be called by a wrong name. */
+/** Refuses what no one could repeat, and what would be called by a wrong name. */
 async function checked(out: string, version: string | undefined): Promise<Section> {
   const changes = await uncommitted();
   if (changes.length > 0)
     throw new Error(
-      `the tree has changes that are not committed, so the release could not be made again from its commit; commit or remove them:\n${changes.slice(0, LISTED_MAX).join("\n")}${changes.length > LISTED_MAX ? `\nand ${changes.length - LISTED_MAX} more` : ""}`,
+      `the tree has changes that are not committed, so its commit would not describe the release; commit or remove them:\n${changes.slice(0, LISTED_MAX).join("\n")}${changes.length > LISTED_MAX ? `\nand ${changes.length - LISTED_MAX} more` : ""}`,
     );
   if (existsSync(out) && readdirSync(out).length > 0)
     throw new Error(`${out} is not empty: remove it, or name another folder with --out`);

@@ -142,7 +142,7 @@ describe.skipIf(!IS_FULL)("installed by npm without install scripts,", () => {
     }
   });
 
-  /** Of the package as it was made. */
+  /** The sources of the pages in the package as it was made. */
   const builtSources = (): string =>
     JSON.parse(readFileSync(join(folder, "work/server/web/.build/manifest.json"), "utf8")).sources;
 

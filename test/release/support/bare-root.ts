@@ -1,6 +1,6 @@
 /**
- * A bare Debian in a folder: no Node, no Bun, no systemd. `debootstrap` makes it once, and each test gets a copy. Programs run in it
- * with a process table of their own, so that nothing they start outlives them.
+ * A bare Debian in a folder: no Node, no Bun, no systemd. `debootstrap` makes it once, and each test gets a copy. Each program that runs
+ * in it has mounts of its own, which end with it.
  */
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
@@ -67,9 +67,9 @@ export class BareRoot {
     const set = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/", ...env };
     const variables = Object.entries(set).map(([name, value]) => `${name}=${value}`);
     const enter = ["chroot", `--userspec=${uid}:${gid}`, "--groups=", this.path, "/usr/bin/env", "-i", "-C", cwd];
-    // SIGTERM goes to the program, which is the first process of its table; the shell has become it.
     const script = `${mounts.join(" && ")} && exec "$@"`;
-    const own = ["unshare", "--mount", "--pid", "--fork", "--kill-child=SIGTERM", "sh", "-c", script, "sh"];
+    // Each of these replaces itself by the next: a signal reaches the program.
+    const own = ["unshare", "--mount", "sh", "-c", script, "sh"];
     return [...own, ...enter, ...variables, ...command];
   }
 }
