@@ -15,6 +15,7 @@ import { IS_FULL } from "../support/slack.ts";
 import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { BareRoot, noBareRoot } from "./support/bare-root.ts";
+import { MEETING_ENV, recordedMeeting } from "./support/meeting.ts";
 import { ownExecutable } from "./support/released.ts";
 
 setDefaultTimeout(900_000);
@@ -171,6 +172,7 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("in a bare Debian", () =
     const set = Object.fromEntries(lines.map((line) => line.split("=") as [string, string]));
     const env = {
       ...set,
+      ...MEETING_ENV,
       PARLEY_DATA: "/var/lib/parley",
       PARLEY_LOG_FORMAT: "json",
       PARLEY_DEMO: "off",
@@ -206,8 +208,12 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("in a bare Debian", () =
     expect((await root.run(["parley", "version"])).output).toStartWith("parley ");
   });
 
-  test("it runs as its user, answers, and keeps its data for itself", async () => {
-    await whileItRuns(healthy);
+  test("it runs as its user, answers, mends a recorded meeting, and keeps its data for itself", async () => {
+    await whileItRuns(async () => {
+      await healthy();
+      const url = `http://127.0.0.1:${port}`;
+      expect(await recordedMeeting(url, root.at("var/lib/parley/first-run.txt"))).toMatchObject({ mended: true });
+    });
     expect(modeOf("var/lib/parley/master.key")).toBe("600");
     expect(`${statSync(root.at("var/lib/parley/master.key")).uid}`).toBe((await user()).split(":")[0] ?? "");
   });

@@ -13,6 +13,7 @@ import { IS_FULL } from "../support/slack.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { BareRoot, noBareRoot } from "./support/bare-root.ts";
+import { MEETING_ENV, recordedMeeting } from "./support/meeting.ts";
 import { ownExecutable } from "./support/released.ts";
 
 setDefaultTimeout(900_000);
@@ -51,7 +52,7 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("the last stage, by hand
   /** As `docker run --read-only --tmpfs /tmp -v …:/data` does. */
   const inside = () => ({
     user,
-    env: { ...set, PARLEY_PORT: String(port), PARLEY_HOST: "127.0.0.1" },
+    env: { ...set, ...MEETING_ENV, PARLEY_PORT: String(port), PARLEY_HOST: "127.0.0.1" },
     writable: ["/data", "/tmp"],
     cwd: only(image, "WORKDIR"),
   });
@@ -98,6 +99,12 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("the last stage, by hand
     const url = `http://127.0.0.1:${port}`;
     expect(await parley("apps", "create", "shop", "--url", url)).toMatchObject({ code: 0 });
     expect((await parley("publish", "a", "hello", "--app", "shop", "--url", url)).output).toContain("published to a");
+  });
+
+  test("a recorded meeting is mended, with the shell of the base and no other folder to write to", async () => {
+    expect(await recordedMeeting(`http://127.0.0.1:${port}`, root.at("data/first-run.txt"))).toMatchObject({
+      mended: true,
+    });
   });
 
   test("its data is there after a stop and a start", async () => {
