@@ -1,12 +1,12 @@
 /**
- * The image: built and run by Docker where a daemon runs; otherwise the steps of its last stage are run by hand in a bare root of the same
- * Debian as its base, with a root that cannot be written to.
+ * The image: built and run by Docker where a daemon runs; otherwise the executable is built of the build context alone, and the steps of the
+ * last stage are run by hand in a bare root of the same Debian as its base, with a root that cannot be written to.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { freePort } from "../../src/testing/ports.ts";
-import { exec, only, parseDockerfile, type Stage } from "../deploy/support/dockerfile.ts";
+import { exec, only, parseDockerfile, reachesBuild, type Stage } from "../deploy/support/dockerfile.ts";
 import { PROJECT, read } from "../deploy/support/files.ts";
 import { type Ended, type Running, run } from "../deploy/support/program.ts";
 import { IS_FULL } from "../support/slack.ts";
@@ -14,14 +14,13 @@ import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { BareRoot, noBareRoot } from "./support/bare-root.ts";
 import { MEETING_ENV, recordedMeeting } from "./support/meeting.ts";
-import { ownExecutable } from "./support/released.ts";
 
 setDefaultTimeout(900_000);
 
 const image = parseDockerfile(read("deploy/Dockerfile")).at(-1) as Stage;
 const hasDocker = IS_FULL && Bun.which("docker") !== null && (await run(["docker", "info"])).code === 0;
 
-describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("the last stage, by hand,", () => {
+describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("made by hand,", () => {
   const folder = tempFolder();
   const user = only(image, "USER");
   const set = Object.fromEntries(
@@ -67,8 +66,26 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("the last stage, by hand
     expect(running.output).toContain("parley is ready");
   }
 
+  /** The first stage: it has no more than .dockerignore lets through, and the packages. Its npm ci is left out. */
+  async function build(): Promise<void> {
+    const app = join(folder, "app");
+    const { output } = await run(["git", "-C", PROJECT, "ls-files"]);
+    for (const path of output
+      .trim()
+      .split("\n")
+      .filter((one) => reachesBuild(read(".dockerignore"), one))) {
+      mkdirSync(join(app, path, ".."), { recursive: true });
+      copyFileSync(join(PROJECT, path), join(app, path));
+    }
+    symlinkSync(join(PROJECT, "node_modules"), join(app, "node_modules"));
+    const script = `cd "$0" && SOURCE_DATE_EPOCH=0 exec "$@"`;
+    const command = [process.execPath, "--no-env-file", "scripts/build/build.ts", "--out", join(folder, "out")];
+    expect(await run(["sh", "-c", script, app, ...command])).toMatchObject({ code: 0 });
+    renameSync(join(folder, `out/parley-linux-${process.arch}`), built("parley"));
+  }
+
   beforeAll(async () => {
-    copyFileSync(await ownExecutable(folder), built("parley"));
+    await build();
     copyFileSync(join(PROJECT, "LICENSE"), built("LICENSE"));
     writeFileSync(built("LICENCES.txt"), (await run([built("parley"), "licences"])).output);
     root = await BareRoot.make();
