@@ -111,8 +111,11 @@ const SUITES: readonly Suite[] = [
     needs: [{ program: "turnserver", name: "coturn" }, { program: "ip", name: "iproute2" }, CHROMIUM],
   },
   tests("deploy", "./test/deploy"),
-  // In full every form in which Parley is installed is built; its pages are opened in a browser.
-  { ...tests("release", "./test/release"), needs: [CHROMIUM] },
+  // In full every form in which Parley is installed is built and tried, some in a bare root; pages of the executable are opened in a browser.
+  {
+    ...tests("release", "./test/release"),
+    needs: [CHROMIUM, GO, { program: "debootstrap", name: "debootstrap" }],
+  },
   tests("model", "./test/model"),
   tests("fuzz", "./test/fuzz"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },

@@ -76,7 +76,7 @@ test.skipIf(!IS_FULL)("docs/client.md: a first program, in a folder of one's own
   // In the machine's own network: the compiler is downloaded, and npm asks its registry.
   const outcomes = [
     ...(await paste(pack?.text ?? "", env, { cwd: user.folder })),
-    ...(await paste("npm install ~/parley-client-0.1.0.tgz", env, { cwd })),
+    ...(await paste("npm install ~/parley-client-0.2.0.tgz", env, { cwd })),
   ];
   expect(outcomes.map(({ code, err }) => (code === 0 ? code : err))).toEqual([0, 0, 0]);
   // As the page says for a Node without a WebSocket of its own, and without ws.

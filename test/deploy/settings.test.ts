@@ -29,8 +29,8 @@ function given(): [where: string, name: string, value: string][] {
     documents<ComposeFile>("deploy/compose/compose.yaml")[0]!.services,
   ))
     for (const [name, value] of Object.entries(environment ?? {})) all.push([service, name, filled(value)]);
-  for (const [name, value] of assignments(read("deploy/systemd/parley.env.example")))
-    all.push(["parley.env.example", name, value]);
+  for (const path of ["deploy/systemd/parley.env.example", "deploy/debian/parley.env"])
+    for (const [name, value] of assignments(read(path))) all.push([path.slice("deploy/".length), name, value]);
   for (const [, assignments = ""] of read("deploy/systemd/parley.service").matchAll(/^Environment=(.*)$/gm))
     for (const word of assignments.split(" ")) all.push(["parley.service", word.split("=")[0]!, word.split("=")[1]!]);
   for (const path of ["settings.yaml", "secret.example.yaml"])
@@ -105,12 +105,16 @@ test("no file of deploy/ holds a secret", () => {
 
 test("every file is read by a test", () => {
   const known = [
-    /^deploy\/(README\.md|Dockerfile|health\.ts|grafana-dashboard\.json)$/,
+    /^deploy\/(README\.md|Dockerfile|grafana-dashboard\.json)$/,
     /^deploy\/compose\/(compose\.yaml|env\.example|nats\.conf|nginx\.conf)$/,
     /^deploy\/nginx\/(nginx|parley-http|parley-proxy)\.conf$/,
     /^deploy\/caddy\/Caddyfile$/,
     /^deploy\/systemd\/parley\.(service|env\.example)$/,
     /^deploy\/kubernetes\/[a-z.]+\.yaml$/,
+    // By the suite `release`.
+    /^deploy\/debian\/(README\.md|parley\.env|sysusers\.conf|postinst|prerm|postrm)$/,
+    /^deploy\/helm\/parley\/(README\.md|\.helmignore|Chart\.yaml|values\.(yaml|schema\.json))$/,
+    /^deploy\/helm\/parley\/templates\/(_helpers\.tpl|NOTES\.txt|[a-z]+\.yaml)$/,
   ];
   // Completed copies of the examples belong to the operator.
   const own = ["deploy/compose/.env", "deploy/kubernetes/secret.yaml"];

@@ -25,7 +25,7 @@ const textOf = (pattern: string, without = /^$/): string =>
     .join("\n");
 
 const SOURCES = textOf("src/**/*.ts", /\.test\.ts$|\/testing\//);
-const SCRIPTS = textOf("{test,bench,scripts}/**/*.ts");
+const SCRIPTS = textOf("{test,bench,scripts}/**/*.{ts,sh}");
 
 /** One line per page and name for which `isKnown` does not hold. `folder` is that of the page: an example is a project of its own. */
 const unknown = (
@@ -41,8 +41,11 @@ const unknown = (
 describe("parley commands", () => {
   /** Code that begins like a command and is something else. */
   const NOT_COMMANDS = ["is ready"];
+  /** Commands of other programs, for which it is the name of a release, a package or a container. */
+  const OF_OTHERS = /^(?:sudo )?(?:apt-get|docker|helm|kubectl) /;
   const calls = (page: string): string[][] =>
     codeOn(page)
+      .filter((code) => !OF_OTHERS.test(code))
       .flatMap((code) => callsOf(/(?:bin\/)?parley/, code))
       // `const parley = new Parley(…)` of programs that use the client.
       .filter(([first]) => first !== "=")

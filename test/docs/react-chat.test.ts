@@ -236,7 +236,7 @@ if (missingBrowser) {
           const { code, out, err } = await run(["npm", ...args], { cwd: copy, patienceMs: 300_000 });
           if (code !== 0) throw new Error(`npm ${args.join(" ")}: ${out}${err}`);
         };
-        await npm("install", "--no-audit", "--no-fund", "./parley-client-0.1.0.tgz");
+        await npm("install", "--no-audit", "--no-fund", "./parley-client-0.2.0.tgz");
         await npm("run", "build");
         const port = String(await freePort());
         // Without npm between, which would not pass on the signal that ends it.

@@ -66,6 +66,16 @@ The exit code is 1 if something is serious.`,
     load: async () => (await import("../commands/doctor/doctor.ts")).doctor,
   },
   {
+    name: "health",
+    summary: "check that the server with these settings is alive",
+    flags: [settingFlag("host"), settingFlag("port"), CONFIG_FILE, JSON_OUT],
+    details: `For the health check of a container: it calls /healthz of the server on this machine, at the address that PARLEY_HOST
+and PARLEY_PORT set, without a credential. The exit code is 1 if it does not answer within four seconds.
+/healthz stays well while a database is unavailable, so that a supervisor does not restart a node that waits for it.`,
+    examples: ["parley health", "parley health --port 9000 --json"],
+    load: async () => (await import("../commands/server/health.ts")).health,
+  },
+  {
     name: "backup",
     summary: "copy the store of a stopped server to one file",
     operands: [{ name: "FILE", meaning: "the file to write" }],

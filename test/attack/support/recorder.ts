@@ -20,7 +20,7 @@ const fromElsewhere = (): Readonly<Record<string, string>> => ({
 });
 
 /** A room in which every meeting is recorded. */
-export async function recordedRoom(server: Server, app?: Application): Promise<Room> {
+export async function recordedRoom(server: Pick<Server, "url" | "admin">, app?: Application): Promise<Room> {
   const of = app ?? (await newRoomApp(server));
   const name = fresh("room");
   const { _id } = await of.must<{ _id: string }>("POST", "/room", { roomName: name, recordRoom: true });

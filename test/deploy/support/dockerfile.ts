@@ -17,7 +17,7 @@ export interface Stage {
 }
 
 const KNOWN = new Set(
-  "FROM RUN CMD ENV COPY ENTRYPOINT VOLUME USER WORKDIR EXPOSE STOPSIGNAL HEALTHCHECK LABEL ARG SHELL".split(" "),
+  "FROM RUN CMD ENV ADD COPY ENTRYPOINT VOLUME USER WORKDIR EXPOSE STOPSIGNAL HEALTHCHECK LABEL ARG SHELL".split(" "),
 );
 
 export function parseDockerfile(text: string): Stage[] {

@@ -93,7 +93,7 @@ export async function newRoom(server: Server, fields: Json = {}, app?: Applicati
   return new Room(of, name, _id);
 }
 
-export async function newRoomApp(server: Server): Promise<Application> {
+export async function newRoomApp(server: Pick<Server, "url" | "admin">): Promise<Application> {
   const { _id, name, secretKey } = await server.admin.createApp();
   return new Application(server.url, name, secretKey, _id);
 }

@@ -1,0 +1,155 @@
+/** The npm packages: their manifests and files; in full runs, what npm installs from them. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import clientManifest from "../../client/package.json" with { type: "json" };
+import manifest from "../../package.json" with { type: "json" };
+import type { Release } from "../../scripts/release/facts.ts";
+import {
+  allowedFiles,
+  packNpm,
+  publishedClient,
+  SERVER_NAME,
+  serverManifest,
+  shrinkwrapOf,
+} from "../../scripts/release/npm.ts";
+import { freePort } from "../../src/testing/ports.ts";
+import { filesOf, read } from "../deploy/support/files.ts";
+import { Running, run } from "../deploy/support/program.ts";
+import { IS_FULL } from "../support/slack.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+
+setDefaultTimeout(600_000);
+
+const RELEASE: Release = {
+  version: manifest.version,
+  commit: "0".repeat(40),
+  epochSeconds: 1_700_000_000,
+  repository: "https://github.com/owner/parley",
+};
+
+const isTest = (path: string): boolean => /\.test\.tsx?$/.test(path) || path.includes("/testing/");
+
+describe("the package of the service", () => {
+  test("has the sources, pages and documentation, no test, and nothing else", async () => {
+    const packed = await allowedFiles();
+    const kept = (folder: string): string[] =>
+      filesOf(folder).filter((path) => !isTest(path) && !path.startsWith("web/.build/"));
+    const expected = ["src", "web", "client/src", "docs"].flatMap(kept);
+    const others = ["LICENSE", "README.md", "bin/parley", "bin/setup.sh", "package.json"];
+    expect(filesOf("src").filter(isTest).length).toBeGreaterThan(20);
+    expect(packed.toSorted()).toEqual([...expected, ...others].toSorted());
+  });
+
+  test("has a manifest that can be published: a free name, a repository, exact dependencies, no scripts", () => {
+    const made = serverManifest(RELEASE);
+    expect(made).toMatchObject({
+      name: "parley-server",
+      version: manifest.version,
+      license: "Apache-2.0",
+      repository: { type: "git", url: "git+https://github.com/owner/parley.git" },
+      publishConfig: { access: "public", provenance: true },
+      dependencies: manifest.dependencies,
+      bin: { parley: "bin/parley" },
+    });
+    for (const field of ["private", "scripts", "devDependencies", "overrides", "allowScripts"])
+      expect(made).not.toHaveProperty(field);
+    expect(serverManifest({ ...RELEASE, repository: "" })).not.toHaveProperty("repository");
+  });
+
+  test("has a lockfile with the versions of the repository, without development packages", () => {
+    const { name, packages } = JSON.parse(shrinkwrapOf(read("package-lock.json"), serverManifest(RELEASE)));
+    const { packages: all } = JSON.parse(read("package-lock.json"));
+    expect(name).toBe(SERVER_NAME);
+    expect(packages[""].dependencies).toEqual(manifest.dependencies);
+    expect(packages["node_modules/@nats-io/nuid"].version).toBe(manifest.overrides["@nats-io/nuid"]);
+    const names = Object.keys(packages).filter((path) => path !== "");
+    expect(
+      names.filter((path) => all[path].dev || JSON.stringify(packages[path]) !== JSON.stringify(all[path])),
+    ).toEqual([]);
+    for (const dependency of Object.keys(manifest.dependencies)) expect(names).toContain(`node_modules/${dependency}`);
+    expect(names).not.toContain("node_modules/typescript");
+  });
+});
+
+test("the client has a manifest that can be published, with the exports of the repository", () => {
+  const made = publishedClient(RELEASE);
+  expect(made).toMatchObject({
+    name: "parley-client",
+    version: manifest.version,
+    repository: { directory: "client" },
+    publishConfig: { access: "public", provenance: true },
+    exports: clientManifest.exports,
+  });
+  for (const field of ["private", "scripts", "dependencies"]) expect(made).not.toHaveProperty(field);
+});
+
+/** The largest that each file may have, so that something large does not get in unnoticed. */
+const LARGEST_KIB: Readonly<Record<string, number>> = { [SERVER_NAME]: 4096, "parley-client": 128 };
+
+describe.skipIf(!IS_FULL)("installed by npm without install scripts,", () => {
+  const folder = tempFolder();
+  const [packs, app] = [join(folder, "packs"), join(folder, "app")];
+  const npm = (...args: string[]): ReturnType<typeof run> => run(["npm", "--prefix", app, ...args]);
+
+  beforeAll(async () => {
+    mkdirSync(packs);
+    mkdirSync(app);
+    await packNpm(RELEASE, packs, join(folder, "work"));
+    writeFileSync(join(app, "package.json"), JSON.stringify({ name: "app", private: true }));
+    const files = Object.keys(LARGEST_KIB).map((name) => join(packs, `${name}-${manifest.version}.tgz`));
+    const { code, output } = await npm("install", "--ignore-scripts", "--no-audit", "--no-fund", ...files);
+    if (code !== 0) throw new Error(output);
+  });
+  afterAll(() => removeFolder(folder));
+
+  test("both are as small as they should be", () => {
+    for (const [name, kib] of Object.entries(LARGEST_KIB)) {
+      const bytes = Bun.file(join(packs, `${name}-${manifest.version}.tgz`)).size;
+      console.log(`${name}: ${(bytes / 1024).toFixed(0)} KiB packed`);
+      expect(bytes).toBeLessThan(kib * 1024);
+    }
+  });
+
+  test("two runs make the same bytes", async () => {
+    const second = join(folder, "second");
+    mkdirSync(second);
+    await packNpm(RELEASE, second, join(folder, "work again"));
+    for (const name of readdirSync(packs))
+      expect([name, readFileSync(join(second, name)).equals(readFileSync(join(packs, name)))]).toEqual([name, true]);
+  });
+
+  test("the service runs, also by npx, answers with its pages, and has built none of them", async () => {
+    const version = await npm("exec", "--", "parley", "version");
+    expect(version.output).toContain(`parley ${manifest.version}`);
+    const port = await freePort();
+    const data = join(folder, "data");
+    // Not by npm here: it does not pass SIGTERM on.
+    const program = join(app, "node_modules/.bin/parley");
+    const service = new Running([program, "up", "--port", String(port), "--data", data]);
+    try {
+      await until(`the start: ${service.output}`, () => service.hasEnded || service.output.includes("parley is ready"));
+      expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+      expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain("<script");
+      const { sources, stamp } = JSON.parse(
+        readFileSync(join(app, "node_modules", SERVER_NAME, "web/.build/manifest.json"), "utf8"),
+      );
+      // It has found the pages by their sources, and noted the dates of this folder.
+      expect([sources, stamp]).toEqual([builtSources(), expect.stringMatching(/^[0-9a-f]{64}$/)]);
+    } finally {
+      await service.stop();
+    }
+  });
+
+  /** The sources of the pages in the package as it was made. */
+  const builtSources = (): string =>
+    JSON.parse(readFileSync(join(folder, "work/server/web/.build/manifest.json"), "utf8")).sources;
+
+  test("the client can be imported", async () => {
+    const program = 'const { Parley } = await import("parley-client"); console.log(typeof Parley);';
+    const { output } = await run(["sh", "-c", `cd '${app}' && node --input-type=module -e '${program}'`]);
+    expect(output.trim()).toBe("function");
+    expect(existsSync(join(app, "node_modules/parley-client/dist/index.d.ts"))).toBe(true);
+  });
+});
