@@ -114,14 +114,14 @@ test("only loopback addresses are taken from a note", () => {
   expect(servicesOfUser(env())).toHaveLength(1);
 });
 
-const NOBODY = 65_534;
+const OTHER_UID = 65_534;
 test.skipIf(process.getuid?.() !== 0)("what another user has made is not used", () => {
   const file = writeNote({});
   const own = join(runtime, "parley");
-  chownSync(file, NOBODY, NOBODY);
+  chownSync(file, OTHER_UID, OTHER_UID);
   expect(servicesOfUser(env())).toEqual([]);
   chownSync(file, 0, 0);
-  chownSync(own, NOBODY, NOBODY);
+  chownSync(own, OTHER_UID, OTHER_UID);
   expect(servicesOfUser(env())).toEqual([]);
   chownSync(own, 0, 0);
   expect(servicesOfUser(env())).toHaveLength(1);
