@@ -2,6 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Answer, inPieces } from "../../support/http.ts";
 import { nodeCount } from "../../support/nodes.ts";
+import { WORKERS } from "../../support/workers.ts";
 import { codeOf } from "./support/outcome.ts";
 import { overQuotaForTests, startWorld, worldForTests } from "./support/world.ts";
 
@@ -200,7 +201,7 @@ describe("the rate per key", () => {
       Array.from({ length: 100 }, (_, i) => strict.rest("GET", i % 2 === 0 ? "/v1/usage" : "/v1/channels")),
     );
     const most = 5 + Math.ceil(((performance.now() - started) / 1000) * 5);
-    expect(answers.filter(({ status }) => status === 200).length).toBeWithin(5, most * nodeCount() + 1);
+    expect(answers.filter(({ status }) => status === 200).length).toBeWithin(5, most * nodeCount() * WORKERS + 1);
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused.length).toBeGreaterThan(0);
     for (const answer of refused) {
