@@ -15,8 +15,9 @@ export function identity(env: NodeJS.ProcessEnv = process.env): Build {
   };
 }
 
-/** "" where this is no clone. */
+/** "" where this is no clone, or where git is missing, as in the first stage of deploy/Dockerfile. */
 function git(...args: readonly string[]): string {
+  if (!Bun.which("git")) return "";
   const { success, stdout } = Bun.spawnSync(["git", ...args], { cwd: ROOT, stdio: ["ignore", "pipe", "ignore"] });
   return success ? stdout.toString().trim() : "";
 }
