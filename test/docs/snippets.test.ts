@@ -26,10 +26,15 @@ const PROSE = "prose";
 const CHECKED: Readonly<Record<string, readonly (readonly [language: string, test: string])[]>> = {
   "README.md": [["sh", "defaults/install"]],
   "client/README.md": [
+    ["sh", "release/install-page"],
     ["js", "docs/client"],
     ["html", OWN],
   ],
   "deploy/README.md": [["yaml", OWN]],
+  "deploy/helm/parley/README.md": [
+    ["sh", "release/install-page"],
+    ["sh", "release/install-page"],
+  ],
   "docs/architecture.md": [
     ["", OWN],
     ["mermaid", "house/architecture"],
@@ -44,6 +49,7 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["js", OWN],
   ],
   "docs/cli.md": [
+    ["sh", "docs/cli"],
     ["sh", "docs/cli"],
     ["sh", "docs/cli"],
     ["sh", "docs/cli"],
@@ -72,6 +78,12 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["sh", GUIDES],
     ["json", OWN],
     ...Array<readonly [string, string]>(7).fill(["", "docs/asyncapi"]),
+  ],
+  "docs/install.md": [
+    ["", "release/install-page"],
+    ["sh", "release/install-page"],
+    ["sh", "release/install-page"],
+    ...Array<readonly [string, string]>(5).fill(["", "release/install-page"]),
   ],
   "docs/meetings.md": [
     ["sh", "docs/meetings"],

@@ -37,7 +37,8 @@ describe("the package of the service", () => {
     const kept = (folder: string): string[] =>
       filesOf(folder).filter((path) => !isTest(path) && !path.startsWith("web/.build/"));
     const expected = ["src", "web", "client/src", "docs"].flatMap(kept);
-    const others = ["LICENSE", "README.md", "bin/parley", "bin/setup.sh", "package.json"];
+    const pages = ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"];
+    const others = [...pages, "bin/parley", "bin/setup.sh", "package.json"];
     expect(filesOf("src").filter(isTest).length).toBeGreaterThan(20);
     expect(packed.toSorted()).toEqual([...expected, ...others].toSorted());
   });
