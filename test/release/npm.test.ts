@@ -17,6 +17,7 @@ import { freePort } from "../../src/testing/ports.ts";
 import { filesOf, read } from "../deploy/support/files.ts";
 import { Running, run } from "../deploy/support/program.ts";
 import { IS_FULL } from "../support/slack.ts";
+import { runSuites } from "../support/suites.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
@@ -146,6 +147,15 @@ describe.skipIf(!IS_FULL)("installed by npm without install scripts,", () => {
   /** The sources of the pages in the package as it was made. */
   const builtSources = (): string =>
     JSON.parse(readFileSync(join(folder, "work/server/web/.build/manifest.json"), "utf8")).sources;
+
+  test("the tour passes, with a recorded meeting", async () => {
+    const program = join(app, "node_modules/.bin/parley");
+    const { code, failed, output } = await runSuites(["./test/defaults/tour.test.ts"], {
+      PARLEY_TEST_INSTALLED: program,
+    });
+    if (code !== 0) console.log(output);
+    expect({ code, failed }).toEqual({ code: 0, failed: [] });
+  });
 
   test("the client can be imported", async () => {
     const program = 'const { Parley } = await import("parley-client"); console.log(typeof Parley);';

@@ -222,8 +222,10 @@ describe.skipIf(!IS_FULL)("the executable for this machine", () => {
     ["the workers'", "./test/workers/together.test.ts"],
     ["the start page's", "./test/browser/start.test.ts"],
     ["the meeting page's", "./test/browser/meetings-recording.test.ts"],
+    ["the tour's", "./test/defaults/tour.test.ts"],
   ])("%s suite passes", async (_, path) => {
-    const { code, passed, failed, output } = await runSuites([path], { PARLEY_TEST_EXECUTABLE: executable });
+    const env = { PARLEY_TEST_EXECUTABLE: executable, PARLEY_TEST_INSTALLED: executable };
+    const { code, passed, failed, output } = await runSuites([path], env);
     if (code !== 0) console.log(output);
     expect({ code, failed }).toEqual({ code: 0, failed: [] });
     expect(passed).toBeGreaterThan(0);

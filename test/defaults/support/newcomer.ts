@@ -1,8 +1,9 @@
 /**
  * A person who has just cloned the project: a folder with its files and nothing else, no settings, the default port. A network namespace makes
- * the port free, whatever runs on this machine; without the right to make one it is the machine's own.
+ * the port free, whatever runs on this machine; without the right to make one it is the machine's own. PARLEY_TEST_INSTALLED names a command
+ * that was installed without a clone: then the folder has only that, as `bin/parley`, and the pages that the tests read.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { launchChromiumBy } from "../../browser/support/chromium.ts";
@@ -14,6 +15,9 @@ import { removeFolder, tempFolder } from "../../support/temp.ts";
 
 /** Calls between two pages need an address that is not loopback: browsers offer no other. */
 const ADDRESS = "198.18.3.1/24";
+
+const { PARLEY_TEST_INSTALLED: INSTALLED } = process.env;
+const PROJECT = join(import.meta.dir, "../../..");
 
 /** For a busy machine; without a failure nothing here takes that long. */
 const PATIENCE_MS = 60_000;
@@ -40,10 +44,19 @@ export class Newcomer {
   static async arrive({ installs = false }: Arrival = {}): Promise<Newcomer> {
     const isApart = !installs && (await whyNoNamespaces()) === undefined;
     const newcomer = new Newcomer(tempFolder(), isApart ? `parley-defaults-${process.pid}` : undefined);
-    await cloneInto(newcomer.folder);
-    if (!installs) await installInto(newcomer.folder);
+    await newcomer.take(installs);
     if (newcomer.namespace) await makeNetwork(newcomer.namespace);
     return newcomer;
+  }
+
+  private async take(installs: boolean): Promise<void> {
+    if (INSTALLED !== undefined) {
+      mkdirSync(join(this.folder, "bin"), { recursive: true });
+      symlinkSync(INSTALLED, join(this.folder, "bin/parley"));
+      return cpSync(join(PROJECT, "docs"), join(this.folder, "docs"), { recursive: true });
+    }
+    await cloneInto(this.folder);
+    if (!installs) await installInto(this.folder);
   }
 
   /** What was cloned. People have spaces and other letters in the names of their folders. */
@@ -53,7 +66,8 @@ export class Newcomer {
 
   /** Prints what a start prints, to a pipe. */
   async start(...flags: string[]): Promise<string> {
-    const command = flags.length > 0 ? ["npm", "start", "--", ...flags] : ["npm", "start"];
+    const npm = flags.length > 0 ? ["npm", "start", "--", ...flags] : ["npm", "start"];
+    const command = INSTALLED === undefined ? npm : ["bin/parley", "up", ...flags];
     const env = { npm_config_ignore_scripts: "true" };
     this.server = new Child([...this.prefix, ...command], { cwd: this.folder, env });
     await this.server.writes(/parley is ready/, PATIENCE_MS);
