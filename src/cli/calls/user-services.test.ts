@@ -127,12 +127,21 @@ test.skipIf(process.getuid?.() !== 0)("what another user has made is not used", 
   expect(servicesOfUser(env())).toHaveLength(1);
 });
 
+const service = { url: "http://127.0.0.1:1", controlUrl: "http://127.0.0.1:1", domain: "localhost", data: "/srv" };
+
+test("the folder ends with its last note", () => {
+  noteForUser(env(), service)();
+  expect(readdirSync(runtime)).toEqual([]);
+  writeNote({});
+  noteForUser(env(), service)();
+  expect(servicesOfUser(env())).toHaveLength(1);
+});
+
 test("a folder that others can enter, or a link to one, is not used", () => {
   writeNote({});
   const own = join(runtime, "parley");
   chmodSync(own, 0o755);
   expect(servicesOfUser(env())).toEqual([]);
-  const service = { url: "http://127.0.0.1:1", controlUrl: "http://127.0.0.1:1", domain: "localhost", data: "/srv" };
   expect(() => noteForUser(env(), service)).toThrow("can be entered by other users");
   chmodSync(own, 0o700);
   const link = join(folder, "other");

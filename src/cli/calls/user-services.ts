@@ -3,7 +3,7 @@
  * A note has no secret, but decides where secrets are sent. So the folder must be one that only its user can enter, and commands take
  * nothing but loopback addresses from it.
  */
-import { lstatSync } from "node:fs";
+import { lstatSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { isOtherUser, makePrivateFolder, whyNotPrivate } from "../../base/private-file.ts";
@@ -25,11 +25,36 @@ function runtimeFolder({ XDG_RUNTIME_DIR: runtime = "" }: Env): string {
   return isOwn ? join(runtime, "parley") : join(tmpdir(), `parley-${process.getuid?.() ?? "user"}`);
 }
 
+type Noted = Addresses & { readonly data: string };
+
 /** Notes the service for commands in other folders; returns how to remove the note. Throws what the system reports. */
-export function noteForUser(env: Env, service: Addresses & { readonly data: string }): () => void {
+export function noteForUser(env: Env, service: Noted): () => void {
   const folder = runtimeFolder(env);
+  const remove = noteIn(folder, service);
+  return () => {
+    remove();
+    removeIfEmpty(folder);
+  };
+}
+
+function noteIn(folder: string, service: Noted): () => void {
   makePrivateFolder(folder);
-  return addNote(folder, service);
+  try {
+    return addNote(folder, service);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    // Another service of this user, the last one in it, has removed the folder at this moment.
+    makePrivateFolder(folder);
+    return addNote(folder, service);
+  }
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Another service is noted in it.
+  }
 }
 
 /** Those that run, the one that was started last first. Notes of processes that have ended are removed. */
