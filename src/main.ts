@@ -1,4 +1,5 @@
 /** Parley's command line. */
+import { LOOPBACK, withoutProxy } from "./base/proxies.ts";
 import { refusalOf } from "./base/self.ts";
 import { tune } from "./base/tuning.ts";
 
@@ -9,6 +10,7 @@ if (refusal !== undefined) {
   process.exit(1);
 }
 tune();
+withoutProxy(LOOPBACK);
 // Loaded last: where `tune` replaces the process, loading it would be in vain.
 const { dispatch } = await import("./cli/dispatch.ts");
 const exitCode = await dispatch(argv, process.env);
