@@ -21,9 +21,12 @@ interface Checkout {
   readonly main?: string;
 }
 
+/** The file that this process runs: an upgrade may have put another one at its path, which its children must not be of. */
+const own = (): string => (process.platform === "linux" ? `/proc/${process.pid}/exe` : process.execPath);
+
 /** The beginning of a command line; the command and its operands follow. Outside of a checkout, its parts mean nothing. */
 export const selfCommand = ({ flags = process.execArgv, main = Bun.main }: Checkout = {}): string[] =>
-  Bun.isStandaloneExecutable ? [process.execPath] : [process.execPath, ...flags, main];
+  Bun.isStandaloneExecutable ? [own()] : [process.execPath, ...flags, main];
 
 /** Flags of Bun for a child process in a single executable, which takes them from the environment only. */
 export const selfFlags = (...flags: readonly string[]): Record<string, string> =>

@@ -3,7 +3,7 @@
  * build; PARLEY_TEST_EXECUTABLE names one that exists already.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { identity } from "../../scripts/build/identity.ts";
 import { fileNameOf, ownTarget } from "../../scripts/build/targets.ts";
@@ -143,7 +143,12 @@ describe.skipIf(!IS_FULL)("the executable for this machine", () => {
 
   test("workers are the same file, with a mark against starting more, and are replaced when they are killed", async () => {
     const at = emptyFolder();
-    await using server = await startBare(executable, at, { flags: ["--workers", "2"] });
+    const own = join(at, "parley");
+    copyFileSync(executable, own);
+    await using server = await startBare(own, at, { flags: ["--workers", "2"] });
+    // An upgrade moves another file there: processes of one service are of one version nevertheless.
+    writeFileSync(join(at, "newer"), "#!/bin/sh\nexit 7\n", { mode: 0o755 });
+    renameSync(join(at, "newer"), own);
     const workers = childrenOf(server.pid);
     expect(workers).toHaveLength(2);
     for (const pid of workers) {
