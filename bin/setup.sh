@@ -4,8 +4,10 @@
 
 root=$(dirname "$here")
 modules=$root/node_modules
-# npm may put the dependencies of an installed package beside it.
-[ -d "$modules/zod" ] || [ ! -d "$root/../zod" ] || modules=$(dirname "$root")
+# npm may put the dependencies of an installed package beside it. Not beside a clone: other users may write to the folder that it is in.
+case $(dirname "$root") in
+  */node_modules) [ -d "$modules/zod" ] || [ ! -d "$root/../zod" ] || modules=$(dirname "$root") ;;
+esac
 bun=$modules/bun/bin/bun.exe
 # Next to node_modules, so that a rename is enough to put the new folder into its place.
 staging=$root/node_modules.new
