@@ -1,11 +1,12 @@
 /** Which service a command calls, and which application. */
 import { isIP } from "node:net";
+import { withoutProxy } from "../../base/proxies.ts";
 import { asShellWord } from "../../config/program.ts";
 import { DEMO } from "../../node/parts/first-run.ts";
 import { DEFAULT_URL } from "../line/defaults.ts";
 import { Failure, UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
-import { givenAddress } from "./given-address.ts";
+import { credentialsEnv, givenAddress } from "./given-address.ts";
 import { isThisMachine } from "./loopback.ts";
 import { dataPath, type RunningServer, runningServer } from "./running-server.ts";
 import { servicesOfUser } from "./user-services.ts";
@@ -32,6 +33,11 @@ export function foundServer(input: Input): Extract<RunningServer, { state: "runn
  */
 function defaultUrl(input: Input): string {
   const server = runningServer(input);
+  if (server.state === "unlisted")
+    throw new Failure(
+      "unreachable",
+      `${server.why}; name a server with --url or --data (nothing was sent to ${DEFAULT_URL}, the default)`,
+    );
   if (server.state !== "stopped") return DEFAULT_URL;
   const running = servicesOfUser(input.env).map(({ url, data }) => `${url} (--data ${asShellWord(data)})`);
   const others = running.length > 0 ? `; you also run ${running.join(", ")}` : "";
@@ -70,15 +76,15 @@ export function addressDoubt(input: Input): string {
 }
 
 /**
- * Options of a request. The certificate of a server is for its public name, so that of the running server of this machine is not
+ * Options of a request to the service. That of this machine is called without a proxy. The certificate of a server is for its public name, so that of the running server of this machine is not
  * checked: its process is known, and what is sent to it does not leave the machine.
  */
 export function trustIn(input: Input, url: string): { readonly tls?: { readonly rejectUnauthorized: false } } {
   const server = foundServer(input);
-  const origin = new URL(url.replace(/^ws/, "http")).origin;
-  return origin.startsWith("https:") && server && [server.url, server.controlUrl].includes(origin)
-    ? { tls: { rejectUnauthorized: false } }
-    : {};
+  const { origin, protocol, hostname } = new URL(url.replace(/^ws/, "http"));
+  if (!server || ![server.url, server.controlUrl].includes(origin)) return {};
+  withoutProxy([hostname]);
+  return protocol === "https:" ? { tls: { rejectUnauthorized: false } } : {};
 }
 
 export const appNamed = (input: Input): string => input.text("app") ?? (input.env.PARLEY_APP || DEMO);
@@ -97,7 +103,7 @@ export function applicationHost(input: Input): { base: string; host: string } {
   // The domain of a note only names the application: nothing is sent to an address that is made from it.
   const found = foundServer(input);
   const isLocal = found !== undefined || bare === "localhost" || isIP(bare) !== 0;
-  const domain = input.env.PARLEY_DOMAIN || found?.domain || (isLocal ? "localhost" : bare);
+  const domain = credentialsEnv(input).PARLEY_DOMAIN || found?.domain || (isLocal ? "localhost" : bare);
   const host = `${app}.${domain}${url.port ? `:${url.port}` : ""}`;
   const base = isLocal ? url.href : `${url.protocol}//${host}${url.pathname}`;
   return { base: base.replace(/\/+$/, ""), host };

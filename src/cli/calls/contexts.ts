@@ -53,10 +53,16 @@ function usableFolder(env: Env): string | undefined {
 
 export const contextFolder = (env: Env, name: string): string => join(folderOf(env) ?? "", "contexts", name);
 
-/** By name. */
+/** By name. Without those that cannot be read: a crash may have left one half made, and it must not stand in the way of the others. */
 export function contexts(env: Env): readonly Context[] {
-  const folder = usableFolder(env);
-  return folder === undefined ? [] : namesIn(join(folder, "contexts")).map((name) => readContext(folder, name));
+  return names(env).flatMap((name) => {
+    try {
+      return contextNamed(env, name, name);
+    } catch (error) {
+      if (error instanceof UsageError) return [];
+      throw error;
+    }
+  });
 }
 
 /** The name that `parley use` has chosen; undefined: services of this machine. */

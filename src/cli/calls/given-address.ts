@@ -50,7 +50,7 @@ export function addressIn(given: string, from: string): string {
   const text = given.replace(/^ws(?=s?:)/i, "http");
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isHttp = url !== undefined && ["http:", "https:"].includes(url.protocol);
-  if (!isHttp || url.username !== "" || url.search !== "" || url.hash !== "")
+  if (!isHttp || url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     throw new UsageError(`${from} must be an address such as ${DEFAULT_URL}`);
   return url.href.replace(/\/+$/, "");
 }

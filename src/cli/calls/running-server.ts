@@ -14,7 +14,7 @@ import { givenAddress } from "./given-address.ts";
 import { isThisMachine } from "./loopback.ts";
 import { processOwner } from "./process-mark.ts";
 import { type Addresses, addNote, type FoundNote, isAlive, notesIn } from "./server-notes.ts";
-import { servicesOfUser, type UserService } from "./user-services.ts";
+import { servicesOfUser, type UserService, whyUnlisted } from "./user-services.ts";
 
 export type RunningServer =
   | ({ readonly state: "running"; readonly pid: number } & Addresses)
@@ -22,6 +22,8 @@ export type RunningServer =
   | { readonly state: "stopped"; readonly why: string }
   /** The notes cannot be read. */
   | { readonly state: "unknown"; readonly why: string }
+  /** Where services of this user would be noted is not this user's own: another one may want commands to call a server of its own. */
+  | { readonly state: "unlisted"; readonly why: string }
   /** It is not the folder of a server, or there is none. */
   | { readonly state: "none" };
 
@@ -89,7 +91,10 @@ export const isFolderNamed = (input: Input): boolean => chosen(input).isNamed;
 export function runningServer(input: Input): RunningServer {
   const { path, isNamed, isElsewhere } = chosen(input);
   const service = isElsewhere ? servicesOfUser(input.env).find(({ data }) => data === path) : undefined;
-  return service ? { state: "running", ...service } : serverOn(path, isNamed);
+  if (service) return { state: "running", ...service };
+  const server = serverOn(path, isNamed);
+  const why = server.state === "none" && !isNamed ? whyUnlisted(input.env) : undefined;
+  return why === undefined ? server : { state: "unlisted", why };
 }
 
 /** If several servers share the folder, the one that was started last: they serve the same. */

@@ -137,11 +137,14 @@ test("the folder ends with its last note", () => {
   expect(servicesOfUser(env())).toHaveLength(1);
 });
 
-test("a folder that others can enter, or a link to one, is not used", () => {
+test("a folder that others can enter, or a link to one, is not used", async () => {
   writeNote({});
   const own = join(runtime, "parley");
   chmodSync(own, 0o755);
   expect(servicesOfUser(env())).toEqual([]);
+  // Another user may have made it, and listen at the default address.
+  const refused = await elsewhere("apps list", folder);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("nothing was sent to")]);
   expect(() => noteForUser(env(), service)).toThrow("can be entered by other users");
   chmodSync(own, 0o700);
   const link = join(folder, "other");

@@ -70,6 +70,14 @@ export function servicesOfUser(env: Env): readonly UserService[] {
   });
 }
 
+/** Why the services that this user runs cannot be found; undefined: they can, or there are none. */
+export function whyUnlisted(env: Env): string | undefined {
+  const folder = runtimeFolder(env);
+  if (!lstatSync(folder, { throwIfNoEntry: false })) return undefined;
+  const why = whyNotPrivate(folder);
+  return why && `${folder}, which would name the services that you run, ${why}`;
+}
+
 /** Another user's process may have the number of one that this user had. */
 const isOfUser = (pid: number): boolean => process.getuid === undefined || processOwner(pid) === process.getuid();
 

@@ -67,9 +67,20 @@ test("what is exported for another service is not sent to a context; two names a
   const extra = { PARLEY_OPERATOR_TOKEN: "op_of-another-service", PARLEY_KEY: "sk_id_other:sk_secret_other" };
   expect((await run("apps list", extra)).exitCode).toBe(0);
   expect((await run("usage", extra)).exitCode).toBe(0);
+  expect((await run("rooms list", { PARLEY_DOMAIN: "other.example" })).exitCode).toBe(0);
   expect((await run("apps list --context prod --url http://127.0.0.1:1")).exitCode).toBe(2);
   const both = await run("apps list", { PARLEY_CONTEXT: "prod", PARLEY_URL: cli.server.url });
   expect([both.exitCode, both.stderr.includes("unset one")]).toEqual([2, true]);
+});
+
+test("one that a crash has left half made is in no one's way, and can be forgotten", async () => {
+  await login("--name prod");
+  mkdirSync(join(folder(), "contexts/half"), { mode: 0o700 });
+  expect((await run("contexts --json")).stdout.trim().split("\n")).toHaveLength(1);
+  expect((await run("apps list --context half")).exitCode).toBe(2);
+  expect((await run("logout half")).stdout).toBe("forgot half, which could not be read\n");
+  expect(readdirSync(join(folder(), "contexts"))).toEqual(["prod"]);
+  expect((await run("logout half")).exitCode).toBe(2);
 });
 
 test("contexts and the applications of their services are completed; without a service there are none, and no error", async () => {

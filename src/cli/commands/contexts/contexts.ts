@@ -1,5 +1,5 @@
 /** `parley use`, `contexts` and `logout`. */
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readWithOwner } from "../../../base/private-file.ts";
 import {
@@ -59,7 +59,8 @@ export async function list({ env }: Input): Promise<CommandResult> {
 
 export async function logout({ operands, env }: Input): Promise<CommandResult> {
   const name = contextName(operands[0] ?? "");
-  const { url } = contextNamed(env, name, '"parley logout"');
+  // One that cannot be read is forgotten like any other.
+  const url = contexts(env).find((one) => one.name === name)?.url ?? unreadable(env, name);
   const keys = keptKeys(contextFolder(env, name));
   removeContext(env, name);
   return {
@@ -72,6 +73,12 @@ export async function logout({ operands, env }: Input): Promise<CommandResult> {
       'The token stays valid, too; an admin ends an operator\'s with "parley operators revoke".',
     ],
   };
+}
+
+/** Throws if there is none of this name. */
+function unreadable(env: Env, name: string): string {
+  if (!existsSync(contextFolder(env, name))) contextNamed(env, name, '"parley logout"');
+  return "which could not be read";
 }
 
 /** Ids of the secret keys that commands have made for applications of the service. */
