@@ -13,7 +13,7 @@ repository=""
 sums=SHA256SUMS
 
 main() {
-  to=${PARLEY_INSTALL_TO:-${HOME:?set HOME, or use --to}/.local/bin}
+  to=${PARLEY_INSTALL_TO:-}
   from=${PARLEY_INSTALL_FROM:-}
   version=
   while [ $# -gt 0 ]; do
@@ -27,6 +27,8 @@ main() {
       *) fail "there is no $1; see sh install.sh --help" ;;
     esac
   done
+  [ -n "$to" ] || to=${HOME:?set HOME, or use --to}/.local/bin
+  [ -z "$from" ] || [ -z "$version" ] || fail "--version and --from name two places: --from is a folder with one release"
   base=$(address) || exit 1
   archive=parley-$(system).tar.gz || exit 1
   target=$to/parley
