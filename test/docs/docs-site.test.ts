@@ -38,6 +38,7 @@ describe("a node", () => {
   });
 
   test("has every page of the list, pictures, Markdown and files for programs", async () => {
+    expect((await get("/docs/")).url).toEndWith("/docs");
     const front = await (await get("/docs")).text();
     const paths = [...front.matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path = ""]) => path);
     expect(paths.length).toBeGreaterThan(70);

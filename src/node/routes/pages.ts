@@ -67,6 +67,7 @@ function docsRoutes(pipeline: RequestPipeline, pages: PageServer): Routes {
   });
   return {
     ...route(DOCS_PATH, (call) => pages.docs("", call)),
+    ...route(`${DOCS_PATH}/`, () => new Response(null, { status: 308, headers: { Location: DOCS_PATH } })),
     ...route(REFERENCE_PATH, (call) => pages.page("reference", call)),
     ...route(`${DOCS_PATH}/:page`, (call) => pages.docs(call.params.page ?? "", call)),
     ...route(`${DOCS_PATH}/:folder/:page`, (call) => pages.docs(`${call.params.folder}/${call.params.page}`, call)),

@@ -140,7 +140,7 @@ export async function plan(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = appPath(input);
   const deleted = changesLimits(others) ? deletedBy(others, await server.get<App>(path)) : [];
-  if (deleted.length > 0) await confirm(input, `delete of ${input.operand(0)} ${deleted.join(", and ")}`);
+  if (deleted.length > 0) await confirm(input, `delete from ${input.operand(0)}: ${deleted.join(", and ")}`);
   const app = await server.patch<App>(path, edit);
   return { value: app, text: describe(app) };
 }
