@@ -4,7 +4,7 @@ import { SLACK_MS } from "../../support/slack.ts";
 import { ids } from "../../support/wire/shapes.ts";
 import { isRosterPing, type WireEvent } from "../../support/wire/wire.ts";
 import { presenceChange } from "./support/expected.ts";
-import { fresh, join, subscribeUntilPing, worldForTests } from "./support/world.ts";
+import { fresh, type Guest, join, subscribeUntilPing, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
 
@@ -26,6 +26,26 @@ const kinds = (events: readonly WireEvent[]): string[] =>
     .filter((event) => event.kind !== "ping" || isRosterPing(event))
     .map((event) => (event.kind === "text" ? (JSON.parse(event.text) as { type: string }).type : event.kind));
 
+/** The machine is busy: the roster has come without a pong, because its time was over. */
+class TooLate extends Error {}
+
+/** Runs a test again that was too late. */
+const inTime = (run: () => Promise<void>) => async (): Promise<void> => {
+  for (;;)
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof TooLate)) throw error;
+    }
+};
+
+/** `sinceMs`: before the subscribe. */
+async function expectNoRoster({ wire }: Pick<Guest, "wire">, sinceMs: number): Promise<void> {
+  const frames = await wire.sync();
+  if (frames.length > 0 && performance.now() - sinceMs > ROSTER_WAIT_MS) throw new TooLate();
+  expect(frames).toEqual([]);
+}
+
 describe("a subscribe", () => {
   test("brings the ack, a WebSocket ping, and after its pong the roster: in this order and nothing else", async () => {
     const channel = fresh("room");
@@ -46,24 +66,27 @@ describe("a subscribe", () => {
     expect(kinds(wire.events)).toEqual(["welcome", "ping", "presence"]);
   });
 
-  test("brings no roster before the pong, and brings it at once after it", async () => {
-    const channel = fresh("room");
-    const watcher = await world.member(channel);
-    const { wire, peerId } = await world.silent();
-    const payload = await subscribeUntilPing(wire, channel);
-    await world.ticksPass();
-    expect(await wire.sync()).toEqual([]);
-    expect(await watcher.wire.sync()).toEqual([]);
-    wire.pong(payload);
-    expect(await wire.frame()).toEqual({
-      type: "presence",
-      channel,
-      joined: [{ peerId: watcher.peerId }],
-      left: [],
-      snapshot: true,
-    });
-    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId }], []));
-  });
+  test(
+    "brings no roster before the pong, and brings it at once after it",
+    inTime(async () => {
+      const channel = fresh("room");
+      const watcher = await world.member(channel);
+      const { wire, peerId } = await world.silent();
+      const sinceMs = performance.now();
+      const payload = await subscribeUntilPing(wire, channel);
+      await world.ticksPass();
+      for (const one of [{ wire }, watcher]) await expectNoRoster(one, sinceMs);
+      wire.pong(payload);
+      expect(await wire.frame()).toEqual({
+        type: "presence",
+        channel,
+        joined: [{ peerId: watcher.peerId }],
+        left: [],
+        snapshot: true,
+      });
+      expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId }], []));
+    }),
+  );
 
   test("brings the roster within 500 ms of the ack to a client that never answers pings", async () => {
     const channel = fresh("room");
@@ -87,41 +110,53 @@ describe("a subscribe", () => {
     expect(roster.at - started).toBeLessThan(ROSTER_WAIT_MS + LATE_MS);
   });
 
-  test("does not accept an unsolicited pong as the answer", async () => {
-    const channel = fresh("room");
-    const { wire } = await world.silent();
-    await subscribeUntilPing(wire, channel);
-    for (const payload of ["", "x", "-1", "0"]) wire.pong(payload);
-    await world.ticksPass();
-    expect(await wire.sync()).toEqual([]);
-  });
+  test(
+    "does not accept an unsolicited pong as the answer",
+    inTime(async () => {
+      const channel = fresh("room");
+      const { wire } = await world.silent();
+      const sinceMs = performance.now();
+      await subscribeUntilPing(wire, channel);
+      for (const payload of ["", "x", "-1", "0"]) wire.pong(payload);
+      await world.ticksPass();
+      await expectNoRoster({ wire }, sinceMs);
+    }),
+  );
 
-  test("waits for its own pong, not for that of an earlier subscribe", async () => {
-    const [one, two] = [fresh("room"), fresh("room")];
-    const { wire } = await world.silent();
-    const first = await subscribeUntilPing(wire, one);
-    const second = await subscribeUntilPing(wire, two);
-    wire.pong(first);
-    expect(await wire.frame()).toMatchObject({ type: "presence", channel: one });
-    await world.ticksPass(2);
-    expect(await wire.sync()).toEqual([]);
-    wire.pong(second);
-    expect(await wire.frame()).toMatchObject({ type: "presence", channel: two });
-  });
+  test(
+    "waits for its own pong, not for that of an earlier subscribe",
+    inTime(async () => {
+      const [one, two] = [fresh("room"), fresh("room")];
+      const { wire } = await world.silent();
+      const sinceMs = performance.now();
+      const first = await subscribeUntilPing(wire, one);
+      const second = await subscribeUntilPing(wire, two);
+      wire.pong(first);
+      expect(await wire.frame()).toMatchObject({ type: "presence", channel: one });
+      await world.ticksPass(2);
+      await expectNoRoster({ wire }, sinceMs);
+      wire.pong(second);
+      expect(await wire.frame()).toMatchObject({ type: "presence", channel: two });
+    }),
+  );
 
-  test("to a channel already subscribed waits for its own pong too", async () => {
-    const channel = fresh("room");
-    const { wire } = await world.silent();
-    const first = await subscribeUntilPing(wire, channel);
-    wire.pong(first);
-    expect(await wire.frame()).toMatchObject({ type: "presence", snapshot: true });
-    const second = await subscribeUntilPing(wire, channel);
-    wire.pong(first);
-    await world.ticksPass(2);
-    expect(await wire.sync()).toEqual([]);
-    wire.pong(second);
-    expect(await wire.frame()).toMatchObject({ type: "presence", snapshot: true });
-  });
+  test(
+    "to a channel already subscribed waits for its own pong too",
+    inTime(async () => {
+      const channel = fresh("room");
+      const { wire } = await world.silent();
+      const first = await subscribeUntilPing(wire, channel);
+      wire.pong(first);
+      expect(await wire.frame()).toMatchObject({ type: "presence", snapshot: true });
+      const sinceMs = performance.now();
+      const second = await subscribeUntilPing(wire, channel);
+      wire.pong(first);
+      await world.ticksPass(2);
+      await expectNoRoster({ wire }, sinceMs);
+      wire.pong(second);
+      expect(await wire.frame()).toMatchObject({ type: "presence", snapshot: true });
+    }),
+  );
 
   test("that is undone before the roster brings none, and is not announced", async () => {
     const [channel, later] = [fresh("room"), fresh("room")];
