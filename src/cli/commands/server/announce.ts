@@ -74,7 +74,7 @@ function noteUntilExit(node: Announced, config: Config, log: Log): boolean {
   try {
     process.on("exit", noteForUser(process.env, { ...addresses, data: config.data }));
   } catch (error) {
-    log.warn(`commands find this server only in its folder, or with --data: ${(error as Error).message}`);
+    log.info(`commands find this server only in its folder, or with --data: ${(error as Error).message}`);
   }
   try {
     process.on("exit", noteServer(config.data, addresses));
