@@ -246,7 +246,7 @@ describe("the address of the page with a slash at its end", () => {
   });
 
   test("is not found where there is no room, and redirects nowhere", async () => {
-    const none = ["/nowhere/", "/docs/", "/v1/", "/api/", "/client.js/", "/a.b/", "/%2Fevil.example/", "/a/b/"];
+    const none = ["/nowhere/", "/v1/", "/api/", "/client.js/", "/a.b/", "/%2Fevil.example/", "/a/b/"];
     for (const path of [...none, "//evil.example/"]) {
       const { status, headers } = await get(path);
       expect([path, status, headers.get("location")]).toEqual([path, 404, null]);
