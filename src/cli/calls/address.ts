@@ -76,8 +76,8 @@ export function addressDoubt(input: Input): string {
 }
 
 /**
- * Options of a request to the service. That of this machine is called without a proxy. The certificate of a server is for its public name, so that of the running server of this machine is not
- * checked: its process is known, and what is sent to it does not leave the machine.
+ * Options of a request to the service. What is sent to that of this machine does not leave it, so that it is called without a proxy. Its
+ * certificate is for its public name, and is not checked: its process is known.
  */
 export function trustIn(input: Input, url: string): { readonly tls?: { readonly rejectUnauthorized: false } } {
   const server = foundServer(input);
