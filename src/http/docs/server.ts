@@ -86,6 +86,8 @@ export class DocsServer {
     if (!kept) {
       kept = packAside(text).then((packed) => ({ packed, tag: tagOf(text, this.version) }));
       this.kept.set(path, kept);
+      // The next request tries again.
+      kept.catch(() => this.kept.delete(path));
     }
     return kept;
   }
