@@ -100,7 +100,8 @@ async function answered(texts: readonly string[]): Promise<number> {
   let sent = 0;
   for (const text of texts) nodeTexts.answer(text, () => sent++);
   work.resolve("done");
-  await Bun.sleep(0);
+  // All that follows from the answer has happened by the next turn.
+  await new Promise((resolve) => setImmediate(resolve));
   return sent;
 }
 
