@@ -117,6 +117,10 @@ async function countKnown(store: RecordingStore, storage: Storage): Promise<{ to
   return { total, known };
 }
 
+/** Marks a new storage as that of a store. */
+export const markNew = (storage: Pick<Storage, "writeMark">, storeId: string): Promise<void> =>
+  storage.writeMark(formatMark({ owner: storeId, refused: [] }));
+
 const formatMark = (mark: Mark): string => `${JSON.stringify({ about: ABOUT, ...mark }, null, 2)}\n`;
 
 /** undefined: it cannot be read, and the storage may belong to any store. */

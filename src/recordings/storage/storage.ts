@@ -92,6 +92,8 @@ export interface Storage {
   path(place: Place): string | undefined;
   /** The bytes of a finished place, if this process serves them. */
   file(place: Place): Promise<Blob | undefined>;
+  /** The bytes that an open place has now, if they can be read; undefined in a bucket, whose parts cannot. */
+  openFile(place: Place): Promise<Blob | undefined>;
   /** A link to a finished place, if another service serves it. */
   link(place: Place, wanted: LinkWanted): string | undefined;
 

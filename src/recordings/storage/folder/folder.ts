@@ -156,6 +156,10 @@ export class Folder implements Storage {
     return (await sizeOf(this.filePath(place))) === undefined ? undefined : Bun.file(this.filePath(place));
   }
 
+  async openFile(place: Place): Promise<Blob | undefined> {
+    return (await sizeOf(this.uploadPath(place))) === undefined ? undefined : Bun.file(this.uploadPath(place));
+  }
+
   link(): undefined {
     return undefined;
   }

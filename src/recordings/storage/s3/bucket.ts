@@ -173,6 +173,10 @@ export class Bucket implements Storage {
     return undefined;
   }
 
+  async openFile(): Promise<undefined> {
+    return undefined;
+  }
+
   link(place: Place, { disposition, contentType, seconds }: LinkWanted): string {
     const query = {
       "response-content-disposition": disposition,

@@ -23,6 +23,8 @@ export interface Part {
   readonly number: number;
   readonly etag: string;
   readonly size: number;
+  /** When it arrived, in Unix ms. */
+  readonly modified: number;
 }
 
 export interface Listed {
@@ -63,6 +65,8 @@ export class S3Client {
     private readonly address: S3Address,
     private readonly nowMs: () => number,
     private readonly patience = WORK_PATIENCE,
+    /** Ends running calls, which then fail as if the service were unavailable. */
+    private readonly signal?: AbortSignal,
   ) {}
 
   /** Throws if there is no such bucket, or it may not be used. */
@@ -95,6 +99,7 @@ export class S3Client {
           number: Number(one(part, "PartNumber")),
           etag: one(part, "ETag"),
           size: Number(one(part, "Size")),
+          modified: Date.parse(one(part, "LastModified")),
         });
       if (one(page, "IsTruncated") !== "true") return parts.sort((a, b) => a.number - b.number);
       marker = one(page, "NextPartNumberMarker");
@@ -195,7 +200,7 @@ export class S3Client {
       if ("value" in outcome) return outcome.value;
       const { failure } = outcome;
       const isTransient = !(failure instanceof S3Refusal) || failure.status >= 500 || failure.status === 429;
-      if (!isTransient || attempts === this.patience.attemptsMax) throw failure;
+      if (!isTransient || attempts === this.patience.attemptsMax || this.signal?.aborted) throw failure;
       await Bun.sleep(FIRST_RETRY_MS * 4 ** (attempts - 1));
     }
   }
@@ -208,7 +213,8 @@ export class S3Client {
     const { method, key = "", query = {}, body } = request;
     const url = signedUrl(this.address, { method, key, query, seconds: SIGNED_FOR_SECONDS }, this.nowMs());
     try {
-      const signal = AbortSignal.timeout(this.patience.responseMs);
+      const timeout = AbortSignal.timeout(this.patience.responseMs);
+      const signal = this.signal ? AbortSignal.any([this.signal, timeout]) : timeout;
       const init = { method, headers, redirect: "error", signal, ...(body !== undefined && { body }) } as const;
       const response = await fetch(url, init);
       if (!response.ok) return { failure: this.refusal(method, response.status, one(await response.text(), "Code")) };
