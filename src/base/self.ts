@@ -4,7 +4,7 @@
  */
 
 /** Commands that only the service runs, in processes of its own. */
-export type OwnCommand = "mend" | "worker";
+export type OwnCommand = "make-backup" | "mend" | "worker";
 
 /**
  * What a child process was started for. It runs that command and no other: a child that misreads its arguments would otherwise start the

@@ -7,6 +7,7 @@ import type {
   Batch,
   ChangedHeads,
   HistoryStore,
+  HistoryTotals,
   HistoryUsage,
   Page,
   Range,
@@ -89,6 +90,7 @@ export class MeteredHistory implements HistoryStore {
     this.watch(this.inner.applyRules(spaceId, keep));
   removeSpace = (spaceId: SpaceId): Promise<void> => this.watch(this.inner.removeSpace(spaceId));
   usage = (spaceId: SpaceId): Promise<HistoryUsage> => this.watch(this.inner.usage(spaceId));
+  totals = (): Promise<HistoryTotals> => this.watch(this.inner.totals());
   trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> => this.watch(this.inner.trim(maxBytesOf));
 
   onRewound(listener: () => void): void {

@@ -11,6 +11,7 @@ import { dispositionOf, downloadName } from "./files/download-name.ts";
 import type { Disposition, Links } from "./files/links.ts";
 import type { Span } from "./files/range.ts";
 import { contentTypeOf, extensionOf, formatOf, SIGNATURE_BYTES } from "./files/signature.ts";
+import type { Removals } from "./removals.ts";
 import type { Ownership } from "./storage/ownership.ts";
 import { withStorageProblems } from "./storage/problems.ts";
 import { isObjectId, type Place, type Storage } from "./storage/storage.ts";
@@ -24,6 +25,7 @@ interface RecordingParts {
   readonly links: Links;
   readonly locks: UploadLocks;
   readonly ownership: Pick<Ownership, "requirePresent" | "isMissing">;
+  readonly removals: Pick<Removals, "areHeld">;
   readonly metrics: RecordingMetrics;
   readonly log: Pick<Log, "error">;
   readonly nowMs: () => number;
@@ -217,8 +219,8 @@ export class Recordings {
 
   /** Removes bytes that no upload or recording uses any more. The next sweep retries those that cannot be removed now. */
   async removeUnused(): Promise<void> {
-    const { store, storage, ownership, log } = this.parts;
-    if (await ownership.isMissing()) return;
+    const { store, storage, ownership, removals, log } = this.parts;
+    if ((await ownership.isMissing()) || (await removals.areHeld())) return;
     for (let after = ""; ; ) {
       const places = await store.filesToRemove(DELETE_AT_ONCE, after);
       for (const { app, id } of places) {
@@ -236,8 +238,8 @@ export class Recordings {
 
   /** Removes the bytes of deleted recordings. The next sweep retries those that cannot be removed now. */
   async removeBytes(places: readonly Place[]): Promise<void> {
-    const { store, storage, ownership, log, nowMs } = this.parts;
-    if (await ownership.isMissing()) return;
+    const { store, storage, ownership, removals, log, nowMs } = this.parts;
+    if (places.length === 0 || (await ownership.isMissing()) || (await removals.areHeld())) return;
     const gone: string[] = [];
     for (const place of places) {
       try {

@@ -14,6 +14,7 @@ import type { Log } from "../telemetry/log.ts";
 import { UPLOAD_ABANDONED_MS } from "./budgets/limits.ts";
 import type { RecordingMetrics } from "./budgets/metrics.ts";
 import type { Recordings } from "./recordings.ts";
+import type { Removals } from "./removals.ts";
 import type { Ownership, Standing } from "./storage/ownership.ts";
 import { discardBytes, type Place, type Storage } from "./storage/storage.ts";
 import type { Strays, SweptStrays } from "./strays.ts";
@@ -25,6 +26,7 @@ interface SweepParts {
   readonly recordings: Recordings;
   readonly strays: Strays;
   readonly ownership: Ownership;
+  readonly removals: Pick<Removals, "areHeld">;
   readonly locks: UploadLocks;
   readonly metrics: RecordingMetrics;
   readonly faults: Pick<Faults, "guarded">;
@@ -95,6 +97,8 @@ export class Sweep {
   async run(withStrays: boolean): Promise<Swept> {
     const { ownership, strays } = this.parts;
     const isStopped = (): boolean => this.isStopped;
+    // The next one removes what a backup needs now.
+    if (await this.parts.removals.areHeld()) return { abandoned: 0, expired: 0, ...NO_STRAYS };
     // In a missing storage nothing can be removed: rows that say otherwise would be wrong once the storage is available again.
     if (await ownership.isMissing(true))
       return { abandoned: 0, expired: 0, ...(await strays.sweep("missing", isStopped)) };

@@ -1,5 +1,6 @@
 /** The stores of a worker: the contracts of the embedded ones, which another process has open (server.ts). */
 import type { HistoryStore } from "../history/contract/history.ts";
+import type { HoldStill } from "../store/contract/still-files.ts";
 import type { Store } from "../store/contract/store.ts";
 import { RemoteChanges } from "./changes.ts";
 import { remoteHistory } from "./history.ts";
@@ -10,6 +11,7 @@ import { ServerConnection } from "./server-connection.ts";
 export interface RemoteStores {
   readonly store: Store;
   readonly history: HistoryStore;
+  readonly holdStill: HoldStill;
 }
 
 /** The connection ends when both are closed. Throws StoreError if the server does not answer. */
@@ -33,6 +35,8 @@ export async function connectStore({ path, waitMs }: { path: string; waitMs?: nu
     recordings: partOf("recordings", methodFor),
     audit: partOf("audit", methodFor),
     heldMembers: partOf("heldMembers", methodFor),
+    clearing: partOf("clearing", methodFor),
+    amounts: partOf("amounts", methodFor),
     leases,
     // Other workers write too.
     isShared: true,
@@ -52,5 +56,11 @@ export async function connectStore({ path, waitMs }: { path: string; waitMs?: nu
     calls: partOf("historyCalls", methodFor),
     closed,
   };
-  return { store, history: remoteHistory(parts) };
+  const holdStill: HoldStill = async () => {
+    const { connection } = server;
+    const { hold, ...still } = await session.holdStill();
+    // A hold ends with its connection.
+    return { ...still, release: async () => server.connection === connection && session.releaseStill(hold) };
+  };
+  return { store, history: remoteHistory(parts), holdStill };
 }

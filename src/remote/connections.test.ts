@@ -263,7 +263,7 @@ describe("the server", () => {
   });
 
   test("ends a connection whose handling has failed, and says why", async () => {
-    const { history } = served;
+    const { history, holdStill } = served;
     await served.stopServing();
     const store = Object.create(served.store, {
       workerLeases: {
@@ -274,7 +274,13 @@ describe("the server", () => {
     });
     const warnings: string[] = [];
     const { serveStore } = await import("./server.ts");
-    const server = await serveStore({ path: served.path, store, history, warn: (text) => warnings.push(text) });
+    const server = await serveStore({
+      path: served.path,
+      store,
+      history,
+      holdStill,
+      warn: (text) => warnings.push(text),
+    });
     const { closed } = await rawClient();
     await closed;
     expect(warnings).toEqual(["the connection of a worker to the stores has failed: no leases today"]);
@@ -282,9 +288,9 @@ describe("the server", () => {
   });
 
   test("refuses a path that is too long for a socket", async () => {
-    const { store, history } = served;
+    const { store, history, holdStill } = served;
     const { serveStore } = await import("./server.ts");
-    const serving = serveStore({ path: `/tmp/${"x".repeat(120)}`, store, history, warn: () => undefined });
+    const serving = serveStore({ path: `/tmp/${"x".repeat(120)}`, store, history, holdStill, warn: () => undefined });
     await expect(serving).rejects.toThrow("too long for a socket");
   });
 });

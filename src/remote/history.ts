@@ -31,6 +31,7 @@ export function remoteHistory({ server, history, calls, closed }: RemoteHistoryP
     remove: open(history.remove),
     removeSpace: open(history.removeSpace),
     usage: open(history.usage),
+    totals: open(history.totals),
     applyRules: open(async (spaceId: SpaceId, keep: (channel: string) => Retention | undefined) => {
       for (let after: string | undefined = ""; after !== undefined; ) {
         const channels: readonly string[] = await calls.channelsAfter(spaceId, after);

@@ -5,12 +5,15 @@
 import type { AppId } from "../base/ids.ts";
 import type { HistoryStore } from "../history/contract/history.ts";
 import type { RulesByChannel } from "../history/sqlite/history.ts";
+import type { AmountStore } from "../store/contract/amounts.ts";
+import type { ClearingStore } from "../store/contract/clearing.ts";
 import type { HeldMemberStore } from "../store/contract/held-members.ts";
 import type { BytesState, LeaseNote } from "../store/contract/leases.ts";
 import type { MeetingStore } from "../store/contract/meetings.ts";
 import type { AuditStore } from "../store/contract/operators.ts";
 import type { RecordingStore } from "../store/contract/recordings.ts";
 import type { RoomStore } from "../store/contract/rooms.ts";
+import type { StillFiles } from "../store/contract/still-files.ts";
 import type { Change, Store } from "../store/contract/store.ts";
 import type { TakenLease } from "../store/sql/recordings/worker-leases.ts";
 
@@ -20,6 +23,11 @@ export interface Welcome {
   readonly incarnation: string;
   /** How often the history has been rewound since the server started. */
   readonly rewinds: number;
+}
+
+/** The files of the stores, which are still until the hold is released or the connection ends. */
+export interface HeldStill extends Omit<StillFiles, "release"> {
+  readonly hold: number;
 }
 
 /** Calls that belong to the connection: what they begin ends with it. */
@@ -40,6 +48,8 @@ export interface SessionCalls {
   isLeaseHeld(id: string, generation: number): Promise<boolean>;
   releaseLease(id: string, generation: number, isClean: boolean, note: LeaseNote): Promise<boolean>;
   lookAtLease(id: string): Promise<BytesState | undefined>;
+  holdStill(): Promise<HeldStill>;
+  releaseStill(hold: number): Promise<boolean>;
 }
 
 /** In place of the methods of the history whose arguments are functions. */
@@ -66,6 +76,8 @@ const session: Listed<SessionCalls> = {
   isLeaseHeld: true,
   releaseLease: true,
   lookAtLease: true,
+  holdStill: true,
+  releaseStill: true,
 };
 
 const reads = {
@@ -86,6 +98,7 @@ const store: Listed<Store, "change" | "lock" | "close"> = {
   ...reads,
   revisions: true,
   snapshot: true,
+  deletedApp: true,
   usage: true,
   usageOf: true,
   addUsage: true,
@@ -102,6 +115,8 @@ const change: Listed<Change> = {
   putKey: true,
   putSecret: true,
   removeSecret: true,
+  removeSecretsOfKey: true,
+  removeSecretsOfApp: true,
   putMeta: true,
   putOperator: true,
   putSession: true,
@@ -203,6 +218,21 @@ const audit: Listed<AuditStore> = { add: true, list: true, removeBefore: true, t
 
 const heldMembers: Listed<HeldMemberStore> = { put: true, read: true, take: true, drop: true };
 
+const clearing: Listed<ClearingStore> = {
+  uncleared: true,
+  clear: true,
+  isClear: true,
+  setCleared: true,
+  forgetDeletedApps: true,
+  forgetUsage: true,
+  forgetKeys: true,
+  forgetOperators: true,
+  forgetRooms: true,
+  forgetRecordingNumbers: true,
+};
+
+const amounts: Listed<AmountStore> = { ofTables: true, ofApp: true, recordedBytes: true, bytes: true };
+
 const history: Listed<HistoryStore, "applyRules" | "trim" | "close"> = {
   append: true,
   settle: true,
@@ -212,6 +242,7 @@ const history: Listed<HistoryStore, "applyRules" | "trim" | "close"> = {
   remove: true,
   removeSpace: true,
   usage: true,
+  totals: true,
 };
 
 const historyCalls: Listed<HistoryCalls> = { trim: true, channelsAfter: true, applyTo: true };
@@ -225,6 +256,8 @@ export interface Contracts {
   readonly recordings: RecordingStore;
   readonly audit: AuditStore;
   readonly heldMembers: HeldMemberStore;
+  readonly clearing: ClearingStore;
+  readonly amounts: AmountStore;
   readonly history: Pick<HistoryStore, keyof typeof history>;
   readonly historyCalls: HistoryCalls;
 }
@@ -239,6 +272,8 @@ const LISTS: Readonly<Record<Part, Readonly<Record<string, true>>>> = {
   recordings,
   audit,
   heldMembers,
+  clearing,
+  amounts,
   history,
   historyCalls,
 };

@@ -10,6 +10,7 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, rmSync } from "node:fs";
 import type { SqliteHistory } from "../history/sqlite/history.ts";
+import type { HoldStill } from "../store/contract/still-files.ts";
 import { StoreError } from "../store/contract/store.ts";
 import type { SqlStore } from "../store/sql/store.ts";
 import { CONNECTIONS_MAX, SOCKET_PATH_MAX_BYTES } from "./limits.ts";
@@ -21,6 +22,7 @@ export interface ServeOptions {
   readonly path: string;
   readonly store: SqlStore;
   readonly history: SqliteHistory;
+  readonly holdStill: HoldStill;
   readonly warn: (text: string) => void;
   /** For tests: instead of CHANGE_MAX_MS. */
   readonly changeMaxMs?: number;
@@ -32,7 +34,7 @@ export interface StoreServer {
 }
 
 export async function serveStore(options: ServeOptions): Promise<StoreServer> {
-  const { path, store, history, warn } = options;
+  const { path, store, history, holdStill, warn } = options;
   if (Buffer.byteLength(path) > SOCKET_PATH_MAX_BYTES)
     throw new StoreError(
       `the path ${path} is too long for a socket (at most ${SOCKET_PATH_MAX_BYTES} bytes); name a shorter folder`,
@@ -54,7 +56,7 @@ export async function serveStore(options: ServeOptions): Promise<StoreServer> {
   const changed = (worker: WorkerConnection): void => {
     for (const other of workers) if (other !== worker) other.changed();
   };
-  const parts = { store, history, locks, arrived, changed, warn, changeMaxMs };
+  const parts = { store, history, holdStill, locks, arrived, changed, warn, changeMaxMs };
   // An earlier process has left it: only the process that has the stores open listens here.
   rmSync(path, { force: true });
   const listener = Bun.listen<WorkerConnection | undefined>({

@@ -1,6 +1,7 @@
 /** One worker's connection, on the server: answers its calls, and ends what it holds when the connection closes. */
 import type { AppId } from "../base/ids.ts";
 import type { SqliteHistory } from "../history/sqlite/history.ts";
+import type { HoldStill, StillFiles } from "../store/contract/still-files.ts";
 import { StoreError } from "../store/contract/store.ts";
 import type { SqlStore } from "../store/sql/store.ts";
 import { VERSION } from "../version.ts";
@@ -18,6 +19,7 @@ import {
 import {
   type AnyMethod,
   HELLO,
+  type HeldStill,
   type HistoryCalls,
   METHODS,
   methodsOf,
@@ -31,6 +33,7 @@ interface WorkerParts {
   readonly store: SqlStore;
   readonly history: SqliteHistory;
   readonly locks: NamedLocks;
+  readonly holdStill: HoldStill;
   /** A worker has introduced itself; throws if it is refused. */
   readonly arrived: (worker: WorkerConnection) => Welcome;
   /** A worker has changed what the revisions count. */
@@ -75,6 +78,9 @@ export class WorkerConnection {
   /** Locks that it holds, by number. Bound: UNANSWERED_MAX_CALLS at once, and its code releases them. */
   private readonly locks = new Map<number, () => void>();
   private lastLock = 0;
+  /** Holds of the stores' files, by number. Bound: UNANSWERED_MAX_CALLS at once, and its code releases them. */
+  private readonly holds = new Map<number, StillFiles>();
+  private lastHold = 0;
   /** Bytes of history that applications may have, as the worker last said. Bound: applications. */
   private readonly maxBytes = new Map<AppId, number>();
   /** Responses of this turn: number, kind and value of each. Bound: UNANSWERED_MAX_CALLS. */
@@ -92,7 +98,7 @@ export class WorkerConnection {
     this.writer = new FrameWriter(socket);
     this.reader = new FrameReader(HELLO_MAX_BYTES, (payload) => this.receive(payload));
     this.changes = new OpenChanges(store, parts.changeMaxMs);
-    const { rooms, meetings, recordings, audit } = store;
+    const { rooms, meetings, recordings, audit, clearing, amounts } = store;
     const heldMembers = {
       put: store.heldMembers.put.bind(store.heldMembers),
       read: store.heldMembers.read.bind(store.heldMembers),
@@ -109,6 +115,8 @@ export class WorkerConnection {
       recordings,
       audit,
       heldMembers,
+      clearing,
+      amounts,
       history,
       historyCalls,
     });
@@ -144,6 +152,8 @@ export class WorkerConnection {
     this.changes.endAll();
     this.parts.locks.end(this);
     this.parts.store.workerLeases.end(this);
+    for (const held of this.holds.values()) void held.release();
+    this.holds.clear();
   }
 
   /** Ends the connection. What has arrived and was not read is not done any more. */
@@ -251,7 +261,20 @@ export class WorkerConnection {
       isLeaseHeld: async (id, generation) => leases.isHeld(id, generation),
       releaseLease: (id, generation, isClean, note) => leases.release(id, generation, isClean, note),
       lookAtLease: (id) => leases.look(id),
+      holdStill: () => this.holdStill(),
+      releaseStill: async (hold) => {
+        const held = this.holds.get(hold);
+        this.holds.delete(hold);
+        return (await held?.release()) ?? false;
+      },
     };
+  }
+
+  private async holdStill(): Promise<HeldStill> {
+    const held = await this.parts.holdStill();
+    if (this.isGone) await held.release();
+    else this.holds.set(++this.lastHold, held);
+    return { hold: this.lastHold, atMs: held.atMs, files: held.files };
   }
 
   private hello(version: unknown, worker: unknown): Welcome {

@@ -1,8 +1,10 @@
-/** Numbered migrations: each runs once, in order. Missing ones run in one transaction. */
+/** Numbered migrations: each runs once, in order. Missing ones run in one transaction, and are announced before and after it. */
 import type { SQL } from "bun";
 import { assetsIn, readAsset } from "../base/assets.ts";
 import { systemClock } from "../base/clock.ts";
-import { StoreError } from "./contract/store.ts";
+import { duration } from "../base/duration.ts";
+import { UNHEARD, type UpgradeLog } from "./before-upgrade.ts";
+import { StoreError, StoreUnreachable } from "./contract/store.ts";
 import type { Database } from "./engines/database.ts";
 
 const FOLDER = "src/store/migrations";
@@ -20,22 +22,83 @@ const migrations = (): Migration[] =>
 /** The schema version that this version of Parley uses. */
 export const schemaVersion = (): number => migrations().at(-1)?.version ?? 0;
 
-/** `lock` keeps other processes from migrating until the transaction ends. */
-export function migrate(database: Database, lock: (tx: SQL) => Promise<void> = async () => undefined): Promise<void> {
-  return database.transaction(async (tx) => {
-    await lock(tx);
-    await tx`CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`;
-    const rows: { version: number | string | null }[] = await tx`SELECT MAX(version) AS version FROM migrations`;
-    const present = Number(rows[0]?.version ?? 0);
-    const known = schemaVersion();
-    if (present > known) {
-      throw new StoreError(
-        `this store was written by a newer Parley (its schema is ${present}, this version knows ${known}): start that version, or restore a backup made by this one`,
-      );
+/** Names of the migrations behind that schema, in their order: `0022_usage_writers`. */
+export const migrationsAfter = (schema: number): string[] =>
+  migrations()
+    .filter(({ version }) => version > schema)
+    .map(({ file }) => file.replace(/\.sql$/, ""));
+
+export interface Migrating {
+  /** Keeps other processes from migrating until the transaction ends. */
+  readonly lock?: (tx: SQL) => Promise<void>;
+  /** Copies a store of that schema before anything is changed; returns where to. The store is locked meanwhile. */
+  readonly copy?: (schema: number) => Promise<string>;
+  readonly log?: UpgradeLog;
+}
+
+export async function migrate(database: Database, { lock, copy, log = UNHEARD }: Migrating = {}): Promise<void> {
+  const known = schemaVersion();
+  const beganMs = performance.now();
+  let from = 0;
+  let copied: string | undefined;
+  const begins = (present: number): void => {
+    refuseNewer(present, known);
+    from = present;
+    if (isUpgrade(present, known)) log.info(`upgrading the store: schema ${present} → ${known}`);
+  };
+  try {
+    if (copy) {
+      begins(await database.run(schemaOf));
+      if (isUpgrade(from, known)) copied = await copy(from);
     }
-    for (const { version, file } of migrations().filter((one) => one.version > present)) {
-      await tx.unsafe(readAsset(`${FOLDER}/${file}`));
-      await tx`INSERT INTO migrations (version, applied) VALUES (${version}, ${systemClock.wallMs()})`;
-    }
-  });
+    await database.transaction(async (tx) => {
+      await lock?.(tx);
+      const present = await schemaOf(tx);
+      // With a copy, the store was locked before it was made.
+      if (!copy) begins(present);
+      await run(tx, present);
+    });
+  } catch (error) {
+    throw isUpgrade(from, known) ? explained(error, from, known, copied) : error;
+  }
+  if (!isUpgrade(from, known)) return;
+  const back = copied === undefined ? "" : `; the store of before is in ${copied}`;
+  log.info(`the store is upgraded to schema ${known}, in ${duration(performance.now() - beganMs)}${back}`);
+}
+
+async function run(tx: SQL, present: number): Promise<void> {
+  for (const { version, file } of migrations().filter((one) => one.version > present)) {
+    await tx.unsafe(readAsset(`${FOLDER}/${file}`));
+    await tx`INSERT INTO migrations (version, applied) VALUES (${version}, ${systemClock.wallMs()})`;
+  }
+}
+
+/** An empty store is new. */
+const isUpgrade = (present: number, known: number): boolean => present > 0 && present < known;
+
+async function schemaOf(sql: SQL): Promise<number> {
+  await sql`CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`;
+  const rows: { version: number | string | null }[] = await sql`SELECT MAX(version) AS version FROM migrations`;
+  return Number(rows[0]?.version ?? 0);
+}
+
+function refuseNewer(present: number, known: number): void {
+  if (present > known)
+    throw new StoreError(
+      `this store was written by a newer Parley (its schema is ${present}, this version knows ${known}): start that version, or restore a backup made by this one`,
+    );
+}
+
+/** What a failed upgrade leaves, and what to do. An error that explains itself, and an outage of the database, stay as they are. */
+function explained(error: unknown, from: number, known: number, copied: string | undefined): unknown {
+  if (error instanceof StoreError || error instanceof StoreUnreachable) return error;
+  const { message, code } = error as Error & { code?: unknown };
+  const isFull = code === "SQLITE_FULL" || code === "ENOSPC" || code === "EDQUOT";
+  const remedy = isFull ? "Free some space, and start again" : "Start again, and report it if it fails again";
+  const copy =
+    copied === undefined ? "" : ` It is also in ${copied}, which "parley restore FILE" of that version takes.`;
+  return new StoreError(
+    `the store could not be upgraded from schema ${from} to ${known}: ${message}. It is as it was, and the version that wrote it starts on it.${copy} ${remedy}`,
+    { cause: error },
+  );
 }

@@ -126,6 +126,16 @@ export interface HistoryUsage {
   readonly bytes: number;
 }
 
+/** What all applications have stored. */
+export interface HistoryTotals {
+  readonly streams: number;
+  readonly messages: number;
+  /** On disk, or as `usage` counts them. */
+  readonly bytes: number;
+  /** They are estimates. */
+  readonly isAbout: boolean;
+}
+
 export interface HistoryStore {
   /** Other nodes append to the same streams. */
   readonly isShared: boolean;
@@ -152,6 +162,8 @@ export interface HistoryStore {
   /** Forgets all streams of a space. */
   removeSpace(spaceId: SpaceId): Promise<void>;
   usage(spaceId: SpaceId): Promise<HistoryUsage>;
+  /** MUST cost about the same however much is stored. */
+  totals(): Promise<HistoryTotals>;
   /**
    * Removes some of what is over its limits: count, age, bytes per application together with its rooms (base/ids.ts), old ids,
    * forgotten streams. True: there is more.

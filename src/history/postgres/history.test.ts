@@ -26,6 +26,15 @@ historySuite("history in PostgreSQL", async () => {
   };
 });
 
+test("the totals of very many channels are those of the server's statistics", async () => {
+  const url = await server.newDatabase();
+  await using store = disposable(await openPostgresHistory({ url, countedStreams: 1 }));
+  for (const channel of ["one", "two"]) await appendTexts(store, ["a", "b"], { channel });
+  await using sql = new SQL({ ...optionsOf(url), max: 1 });
+  await sql`ANALYZE`;
+  expect(await store.totals()).toEqual({ streams: 2, messages: 4, bytes: expect.any(Number), isAbout: true });
+});
+
 test("what a node has stored is found although it is committed long after its time, and the node is gone", async () => {
   const url = await server.newDatabase();
   await using store = disposable(await openPostgresHistory({ url }));

@@ -4,6 +4,7 @@ import { systemClock } from "../../base/clock.ts";
 import { type AppId, appOfSpace, roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
+import type { UpgradeLog } from "../../store/before-upgrade.ts";
 import { LOCK_SPACE, optionsOf } from "../../store/engines/postgres.ts";
 import { excessOf } from "../contract/excess.ts";
 import type {
@@ -11,6 +12,7 @@ import type {
   Batch,
   ChangedHeads,
   HistoryStore,
+  HistoryTotals,
   HistoryUsage,
   Page,
   Range,
@@ -42,6 +44,8 @@ const TOTALS_EVERY_MS = 10_000;
 const VISIT_STREAMS = 500;
 /** A transaction that is open for longer is not waited for: each read of the heads would be of everything that has changed since. */
 const OPEN_TRANSACTION_MAX_MS = 600_000;
+/** With more streams than these, their totals are those of the server's statistics. */
+const COUNTED_STREAMS = 10_000;
 /** Trimming and visits may wait longer than a publish. */
 const BACKGROUND_MS = 10_000;
 
@@ -56,18 +60,22 @@ const SESSION = {
 
 export interface PostgresHistoryOptions {
   readonly url: string;
+  /** Gets sentences for the log when the tables have an earlier schema, which is changed then. */
+  readonly log?: UpgradeLog | undefined;
   /** For tests: added to the server's clock. */
   readonly skewMs?: () => number;
   readonly totalsEveryMs?: number;
   /** For tests: instead of STREAMS_PER_APP_MAX. */
   readonly streamsMax?: number;
+  /** For tests: instead of COUNTED_STREAMS. */
+  readonly countedStreams?: number;
   /** For tests: how long a publish or a read waits for the server. */
   readonly answerMs?: number;
 }
 
 export async function openPostgresHistory(options: PostgresHistoryOptions): Promise<PostgresHistory> {
   await using sql = new SQL({ ...optionsOf(options.url), max: 1 });
-  await migrateHistory(sql);
+  await migrateHistory(sql, options.log);
   return new PostgresHistory(options);
 }
 
@@ -81,6 +89,18 @@ function ofPrimary<T extends Answer>(row: T | undefined): T | undefined {
   return row;
 }
 
+interface Counted {
+  readonly streams: string;
+  readonly messages: string | null;
+  readonly bytes: string | null;
+}
+
+const numbersOf = (row: Counted | undefined): Omit<HistoryTotals, "isAbout"> => ({
+  streams: Number(row?.streams ?? 0),
+  messages: Number(row?.messages ?? 0),
+  bytes: Number(row?.bytes ?? 0),
+});
+
 export class PostgresHistory implements HistoryStore {
   readonly isShared = true;
   private readonly writer: PostgresWriter;
@@ -90,6 +110,7 @@ export class PostgresHistory implements HistoryStore {
   private readonly skewMs: () => number;
   private readonly totalsEveryMs: number;
   private readonly streamsMax: number;
+  private readonly countedStreams: number;
   private totalsAtMs = Number.NEGATIVE_INFINITY;
 
   /** The schema must be there: see openPostgresHistory. */
@@ -98,6 +119,7 @@ export class PostgresHistory implements HistoryStore {
     this.skewMs = options.skewMs ?? (() => 0);
     this.totalsEveryMs = options.totalsEveryMs ?? TOTALS_EVERY_MS;
     this.streamsMax = options.streamsMax ?? STREAMS_PER_APP_MAX;
+    this.countedStreams = options.countedStreams ?? COUNTED_STREAMS;
     // Reads alone do not show that a server takes no changes.
     const leave = (): void => {
       for (const one of [this.writer, this.reader, this.trimmer]) one.leave();
@@ -186,6 +208,19 @@ export class PostgresHistory implements HistoryStore {
           FROM history_streams WHERE app = ${spaceId}`;
       const [{ streams, filled, messages, bytes } = { streams: 0, filled: 0, messages: 0, bytes: 0 }] = rows;
       return { streams: Number(streams), filled: Number(filled), messages: Number(messages), bytes: Number(bytes) };
+    });
+
+  totals = (): Promise<HistoryTotals> =>
+    this.reader.run(async (sql) => {
+      const [counted]: Counted[] = await sql`
+        SELECT count(*) AS streams, sum(top - low + 1) AS messages, sum(bytes) AS bytes
+          FROM (SELECT top, low, bytes FROM history_streams LIMIT ${this.countedStreams + 1}) AS counted`;
+      if (Number(counted?.streams) <= this.countedStreams) return { ...numbersOf(counted), isAbout: false };
+      const [estimated]: Counted[] = await sql`
+        SELECT (SELECT reltuples::BIGINT FROM pg_class WHERE oid = 'history_streams'::regclass) AS streams,
+          (SELECT reltuples::BIGINT FROM pg_class WHERE oid = 'history_messages'::regclass) AS messages,
+          pg_total_relation_size('history_streams') + pg_total_relation_size('history_messages') AS bytes`;
+      return { ...numbersOf(estimated), isAbout: true };
     });
 
   trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> =>

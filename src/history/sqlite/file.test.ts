@@ -4,12 +4,14 @@ import { expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { anAppId } from "../../base/testing/ids.ts";
+import { freeForCopies } from "../../store/before-upgrade.ts";
 import { StoreError } from "../../store/contract/store.ts";
 import { newFolders } from "../../store/testing/places.ts";
 import { HistoryUnavailable } from "../contract/history.ts";
 import { ALL, appendTexts, batchOf, KEEP, numbers, readTexts } from "../testing/kit.ts";
 import { type HistorySync, historyFile, SCHEMA } from "./file.ts";
 import { SqliteHistory } from "./history.ts";
+import { lackOfRoomForHistory } from "./upgrade.ts";
 
 const APP = anAppId("app");
 
@@ -66,6 +68,32 @@ test("a file that cannot be opened is named", () => {
   mkdirSync(path);
   expect(() => open(path)).toThrow(StoreError);
   expect(() => open(path)).toThrow(`${path} cannot be opened`);
+});
+
+test("a file of an earlier schema is copied before it is changed, and that is said before and after", async () => {
+  const path = newPath();
+  using older = new Database(path, { create: true });
+  older.run(SCHEMA);
+  older.run("PRAGMA user_version = 1");
+  older.close();
+  const lines: string[] = [];
+  const log = { info: (text: string) => void lines.push(text), warn: (text: string) => void lines.push(text) };
+  const options = { path, sync: "process", setAside: (text: string) => void lines.push(text), log } as const;
+  for (const _start of ["the first", "the second"]) await new SqliteHistory(options).close();
+  const copy = `${dirname(path)}/before-upgrade/history-schema-1.sqlite`;
+  expect(lines).toEqual([
+    "upgrading the history: schema 1 → 2",
+    `the history is upgraded to schema 2, in less than a second; the history of before is in ${copy}`,
+  ]);
+  using kept = new Database(copy, { readonly: true });
+  expect(kept.query("PRAGMA user_version").get()).toEqual({ user_version: 1 });
+  expect(statSync(copy).mode & 0o777).toBe(0o600);
+});
+
+test("a copy of the history takes at most half of what is free", () => {
+  const folder = newFolder();
+  expect(lackOfRoomForHistory(folder, 1)).toBeUndefined();
+  expect(lackOfRoomForHistory(folder, freeForCopies(folder) * 0.6)).toContain("are needed in");
 });
 
 test("a second process is refused", () => {

@@ -7,8 +7,10 @@ import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { systemClock } from "../../base/clock.ts";
+import { UNHEARD, type UpgradeLog } from "../../store/before-upgrade.ts";
 import { StoreError, StoreInUse } from "../../store/contract/store.ts";
 import { prepareFile } from "../../store/engines/data-folder.ts";
+import { beforeUpgrade } from "./upgrade.ts";
 
 export type HistorySync = "process" | "disk";
 
@@ -18,15 +20,20 @@ export interface HistoryFileOptions {
   readonly sync: HistorySync;
   /** Gets a sentence for the log when a damaged file was set aside. */
   readonly setAside: (text: string) => void;
+  /** Gets sentences for the log when the file has an earlier schema, which is changed then. */
+  readonly log?: UpgradeLog | undefined;
 }
 
 export const historyFile = (dataFolder: string): string => join(dataFolder, "history.sqlite");
 
 /** "PRLH": tells a history from a store, and from other SQLite files. */
-const HISTORY_APPLICATION_ID = 0x50524c48;
-const SCHEMA_VERSION = 2;
+export const HISTORY_APPLICATION_ID = 0x50524c48;
+/** "PRLI": the file is a copy of another history that is not complete yet (durable/move). */
+export const INCOMPLETE_APPLICATION_ID = 0x50524c49;
+/** The schema version that this version of Parley uses. */
+export const HISTORY_SCHEMA = 2;
 /** A checkpoint copies this many pages of 4 KiB in the turn of the commit that reaches the number: about a millisecond. */
-const CHECKPOINT_PAGES = 256;
+export const CHECKPOINT_PAGES = 256;
 const CACHE_KIB = 16 * 1024;
 const SIDE_FILES = ["-wal", "-shm"];
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
@@ -125,7 +132,7 @@ export function setAside(path: string, damage: Error): string {
   return `${path} is not a readable database (${damage.message}): it is now ${target}, and a new history begins`;
 }
 
-function open({ path, sync }: HistoryFileOptions): Database {
+function open({ path, sync, log = UNHEARD }: HistoryFileOptions): Database {
   if (path !== ":memory:") prepareFile(path);
   const db = closeStatementsWith(connect(path));
   try {
@@ -138,7 +145,7 @@ function open({ path, sync }: HistoryFileOptions): Database {
     // Deleted messages are overwritten where that costs no further write.
     db.run("PRAGMA secure_delete = FAST");
     db.run("PRAGMA temp_store = MEMORY");
-    migrate(db, path);
+    migrate(db, path, log);
     return db;
   } catch (error) {
     db.close();
@@ -159,19 +166,27 @@ function connect(path: string): Database {
 const notOpened = (path: string, error: unknown): StoreError =>
   new StoreError(`${path} cannot be opened: ${(error as Error).message}`);
 
-function migrate(db: Database, path: string): void {
+function migrate(db: Database, path: string, log: UpgradeLog): void {
   const version = db.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version ?? 0;
-  if (version > SCHEMA_VERSION)
+  if (version > HISTORY_SCHEMA)
     throw new StoreError(
-      `${path} was written by a newer Parley (its schema is ${version}, this version knows ${SCHEMA_VERSION}): start that version, or move the file away to begin without history`,
+      `${path} was written by a newer Parley (its schema is ${version}, this version knows ${HISTORY_SCHEMA}): start that version, or move the file away to begin without history`,
     );
+  const marked = db.query<{ application_id: number }, []>("PRAGMA application_id").get()?.application_id;
+  if (marked === INCOMPLETE_APPLICATION_ID)
+    throw new StoreError(
+      `${path} is an incomplete copy of another history: finish it with the same "parley move" as before`,
+    );
+  const isUpgrade = version > 0 && version < HISTORY_SCHEMA;
+  const done = isUpgrade ? beforeUpgrade(db, path, { from: version, to: HISTORY_SCHEMA }, log, isDamage) : undefined;
   db.transaction(() => {
     if (version < 1) db.run(SCHEMA);
     if (version < 2) db.run(IDS_OUTLIVE_REMOVAL);
     // Written at every start: that takes the lock on the file before anything else does.
     db.run(`PRAGMA application_id = ${HISTORY_APPLICATION_ID}`);
-    db.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    db.run(`PRAGMA user_version = ${HISTORY_SCHEMA}`);
   }).exclusive();
+  done?.();
   // A damaged page is better found now than by a publish; this reads the structure of the small tables only.
   for (const table of ["streams", "gone"]) db.query(`SELECT COUNT(*) FROM ${table}`).get();
 }

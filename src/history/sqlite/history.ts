@@ -8,6 +8,7 @@ import {
   type Batch,
   type ChangedHeads,
   type HistoryStore,
+  type HistoryTotals,
   HistoryUnavailable,
   type HistoryUsage,
   type Page,
@@ -17,7 +18,7 @@ import {
 import { STREAMS_PER_APP_MAX } from "../contract/limits.ts";
 import { SqliteAppend } from "./append.ts";
 import type { HistoryClocks } from "./clocks.ts";
-import { type HistoryFileOptions, isDamage, openHistoryFile, setAside } from "./file.ts";
+import { CHECKPOINT_PAGES, type HistoryFileOptions, isDamage, openHistoryFile, setAside } from "./file.ts";
 import { SqliteRead } from "./read.ts";
 import { SqliteRuns } from "./runs.ts";
 import { idsOf, SqliteStreams, type StreamRow } from "./streams.ts";
@@ -53,6 +54,8 @@ interface Opened {
 export class SqliteHistory implements HistoryStore, RulesByChannel {
   readonly isShared = false;
   private opened: Opened | undefined;
+  /** What was open when the log began to keep all changes. */
+  private inLog: Opened | undefined;
   private readonly clocks: HistoryClocks;
   /** Bound: registered at the start. */
   private readonly rewound: (() => void)[] = [];
@@ -129,8 +132,33 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
 
   usage = async (spaceId: SpaceId): Promise<HistoryUsage> => this.use(({ streams }) => streams.usage(spaceId));
 
+  totals = async (): Promise<HistoryTotals> => this.use(({ streams }) => ({ ...streams.all(), isAbout: false }));
+
   trim = async (maxBytesOf: (app: AppId) => number): Promise<boolean> =>
     this.use(({ trimming }) => trimming.trim(maxBytesOf));
+
+  /**
+   * The file has every message now, and stays as it is: later ones are kept in its log until `writeToFile`, so that it can be copied while it
+   * is used. Runs in one turn.
+   */
+  keepInLog(): void {
+    this.use(({ db }) => {
+      db.run("PRAGMA wal_autocheckpoint = 0");
+      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    });
+    this.inLog = this.opened;
+  }
+
+  /** Copies what the log has into the file, and goes on doing so. False: the file was replaced meanwhile, because it was damaged. */
+  writeToFile(): boolean {
+    const isSame = this.inLog === this.opened;
+    this.inLog = undefined;
+    this.use(({ db }) => {
+      db.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    });
+    return isSame;
+  }
 
   onRewound(listener: () => void): void {
     this.rewound.push(listener);

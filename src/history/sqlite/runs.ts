@@ -13,11 +13,11 @@ interface Run {
   readonly batch: string;
 }
 
-interface RunRow extends Run {
+export interface RunRow extends Run {
   readonly body: string;
 }
 
-type Texts = Pick<NewMessage, "from" | "connection" | "id" | "metadataJson" | "dataJson" | "bytes">;
+export type RunTexts = Pick<NewMessage, "from" | "connection" | "id" | "metadataJson" | "dataJson" | "bytes">;
 
 /** Runs and bytes that one step deletes of a stream that is gone, less than a millisecond. */
 const STEP_RUNS = 128;
@@ -61,7 +61,7 @@ export class SqliteRuns {
   }
 
   /** `messages` are the last ones up to `last`. */
-  add(stream: number, last: number, time: number, batch: string, messages: readonly Texts[]): void {
+  add(stream: number, last: number, time: number, batch: string, messages: readonly RunTexts[]): void {
     let size = 0;
     for (const { bytes } of messages) size += bytes;
     this.insert.run(stream, last, last - messages.length + 1, time, size, batch, bodyOf(messages));
@@ -126,7 +126,7 @@ export class SqliteRuns {
  * Lengths of all texts, a line break, and the texts: `bytes,from,connection,id,metadata,data;…`. No length: the text is absent.
  * Cheaper than JSON, which would escape every quotation mark of the data.
  */
-function bodyOf(messages: readonly Texts[]): string {
+export function bodyOf(messages: readonly RunTexts[]): string {
   let lengths = "";
   let texts = "";
   for (const { bytes, from, connection, id, metadataJson, dataJson } of messages) {
@@ -138,7 +138,7 @@ function bodyOf(messages: readonly Texts[]): string {
 
 const lengthOf = (text: string | undefined): number | "" => (text === undefined ? "" : text.length);
 
-function messagesOf({ first, time, batch: check, body }: RunRow): StoredMessage[] {
+export function messagesOf({ first, time, batch: check, body }: RunRow): StoredMessage[] {
   const end = body.indexOf("\n");
   let at = end + 1;
   const take = (length: string | undefined): string | undefined => {

@@ -157,6 +157,17 @@ export class SqliteStreams {
     return { ...(this.totals.get(spaceId) ?? NOTHING) };
   }
 
+  /** What all spaces have together. */
+  all(): Pick<HistoryUsage, "streams" | "messages" | "bytes"> {
+    const sum = { streams: 0, messages: 0, bytes: 0 };
+    for (const { streams, messages, bytes } of this.totals.values()) {
+      sum.streams += streams;
+      sum.messages += messages;
+      sum.bytes += bytes;
+    }
+    return sum;
+  }
+
   /** Counts a change that has been committed. */
   count(spaceId: SpaceId, streams: number, filled: number, messages: number, bytes: number): void {
     const totals = this.totals.get(spaceId) ?? { ...NOTHING };

@@ -153,6 +153,16 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
     expect((await store.usage(OTHER)).messages).toBe(1);
   });
 
+  test("totals are those of all applications and their rooms", async () => {
+    const store = await newHistory();
+    expect(await store.totals()).toEqual({ streams: 0, messages: 0, bytes: 0, isAbout: false });
+    await store.append(batchOf({}, { channel: "second" }, { spaceId: OTHER }));
+    const bytes = 3 * messageBytes(message());
+    expect(await store.totals()).toEqual({ streams: 3, messages: 3, bytes, isAbout: false });
+    await store.removeSpace(APP);
+    expect(await store.totals()).toMatchObject({ streams: 1, messages: 1 });
+  });
+
   test("usage counts what an application has stored", async () => {
     const store = await newHistory();
     expect(await store.usage(APP)).toEqual({ streams: 0, filled: 0, messages: 0, bytes: 0 });

@@ -5,6 +5,7 @@ import {
   type Batch,
   type ChangedHeads,
   type HistoryStore,
+  type HistoryTotals,
   HistoryUnavailable,
   type HistoryUsage,
   type Page,
@@ -102,6 +103,7 @@ export class UnreliableHistory implements HistoryStore {
     this.inner.applyRules(spaceId, keep);
   removeSpace = (spaceId: SpaceId): Promise<void> => this.inner.removeSpace(spaceId);
   usage = (spaceId: SpaceId): Promise<HistoryUsage> => this.inner.usage(spaceId);
+  totals = (): Promise<HistoryTotals> => this.inner.totals();
   trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> => this.inner.trim(maxBytesOf);
 
   onRewound(listener: () => void): void {

@@ -39,6 +39,8 @@ export interface Kit {
   aheadMs: number;
   /** How much of that the clock for deletions has not followed. */
   doubtedMs: number;
+  /** A backup is being made. */
+  areRemovalsHeld: boolean;
   retentionDays: number | null;
   readonly errors: string[];
   readonly warnings: string[];
@@ -117,6 +119,7 @@ export async function makeKit({
     store: store.recordings,
     storage,
     locks,
+    removals: { areHeld: async () => kit.areRemovalsHeld },
     metrics: recordingMetrics,
     log: log as never,
     nowMs,
@@ -142,6 +145,7 @@ export async function makeKit({
     metrics,
     aheadMs: 0,
     doubtedMs: 0,
+    areRemovalsHeld: false,
     retentionDays: null,
     errors,
     warnings,

@@ -1,11 +1,13 @@
 /** For tests: embedded stores behind a server on a real socket, and workers that are connected to it. */
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { HistoryStore } from "../../history/contract/history.ts";
 import type { HistoryClocks } from "../../history/sqlite/clocks.ts";
 import { historyFile } from "../../history/sqlite/file.ts";
 import { SqliteHistory } from "../../history/sqlite/history.ts";
+import { holdStillOf } from "../../history/sqlite/hold-still.ts";
+import type { HoldStill } from "../../store/contract/still-files.ts";
 import type { Store } from "../../store/contract/store.ts";
-import { openStore } from "../../store/open.ts";
+import { openStore, sqliteFile } from "../../store/open.ts";
 import type { SqlStore } from "../../store/sql/store.ts";
 import { databaseOf } from "../../store/testing/recordings.ts";
 import { connectStore, type RemoteStores } from "../client.ts";
@@ -20,6 +22,7 @@ export interface ServedOptions {
 /** The stores of a folder, which workers use through `path`. */
 export class Served {
   readonly warnings: string[] = [];
+  readonly holdStill: HoldStill;
   private readonly workers: RemoteStores[] = [];
 
   private constructor(
@@ -28,7 +31,11 @@ export class Served {
     readonly history: SqliteHistory,
     private readonly options: ServedOptions,
     private server: StoreServer | undefined,
-  ) {}
+  ) {
+    const folder = dirname(path);
+    const failed = (error: unknown): void => void this.warnings.push(String(error));
+    this.holdStill = holdStillOf({ store, history, paths: [sqliteFile(folder), historyFile(folder)], failed });
+  }
 
   static async open(folder: string, options: ServedOptions = {}): Promise<Served> {
     const store = await openStore(folder);
@@ -45,8 +52,15 @@ export class Served {
   }
 
   async serve(): Promise<void> {
-    const { path, store, history, options } = this;
-    this.server = await serveStore({ path, store, history, warn: (text) => this.warnings.push(text), ...options });
+    const { path, store, history, holdStill, options } = this;
+    this.server = await serveStore({
+      path,
+      store,
+      history,
+      holdStill,
+      warn: (text) => this.warnings.push(text),
+      ...options,
+    });
   }
 
   async stopServing(): Promise<void> {

@@ -12,6 +12,8 @@
 import type { AppId } from "../../base/ids.ts";
 import type { Action } from "../../protocol/actions.ts";
 import type { ChannelRule } from "../../protocol/patterns/channel-rules.ts";
+import type { AmountStore } from "./amounts.ts";
+import type { ClearingStore } from "./clearing.ts";
 import type { HeldMemberStore } from "./held-members.ts";
 import type { Leases } from "./leases.ts";
 import type { MeetingStore } from "./meetings.ts";
@@ -158,6 +160,8 @@ export interface Change extends Reads {
   putKey(row: KeyRow): Promise<void>;
   putSecret(row: SecretRow): Promise<void>;
   removeSecret(keyId: string, seq: number): Promise<void>;
+  removeSecretsOfKey(keyId: string): Promise<void>;
+  removeSecretsOfApp(app: AppId): Promise<void>;
   putMeta(name: string, value: string): Promise<void>;
   putOperator(row: OperatorRow): Promise<void>;
   putSession(row: SessionRow): Promise<void>;
@@ -172,6 +176,8 @@ export interface Store extends Reads {
   readonly recordings: RecordingStore;
   readonly audit: AuditStore;
   readonly heldMembers: HeldMemberStore;
+  readonly clearing: ClearingStore;
+  readonly amounts: AmountStore;
   /** Leases of uploads: one writer at a time, over all nodes. */
   readonly leases: Leases;
   /** Other nodes may write to it, so that state in memory must be refreshed. */
@@ -186,6 +192,8 @@ export interface Store extends Reads {
   snapshot(): Promise<Snapshot>;
   /** `committed` is called once the change is durable, before the next one begins. */
   change<T>(work: (change: Change) => Promise<T>, committed?: (result: T, revision: number) => void): Promise<T>;
+  /** A deleted application by its id, while its usage is kept. */
+  deletedApp(id: string): Promise<AppRow | undefined>;
   /** Usage of all applications in one period. */
   usage(period: number): Promise<UsageRow[]>;
   /** Usage of one application, newest period first, from the period `from` on. */

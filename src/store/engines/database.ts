@@ -43,6 +43,9 @@ export interface Database {
 /** FULL syncs the log of SQLite at each commit, NORMAL when it is copied into the database. */
 type Sync = "FULL" | "NORMAL";
 
+/** Pages of 4 KiB that the log holds before they are copied into the file; the default of SQLite. */
+const CHECKPOINT_PAGES = 1000;
+
 /** One connection: all work is queued, so that no statement runs inside another's transaction. Bound: one per request in progress. */
 export class OneConnection implements Database {
   readonly isShared = false;
@@ -67,6 +70,26 @@ export class OneConnection implements Database {
     });
   consistentRead = this.transaction;
   probe = this.run;
+
+  /**
+   * From the moment in which `then` is called, the file has every change and stays as it is: later changes are kept in the log until
+   * `writeToFile`. So it can be copied while the store is used.
+   */
+  keepInLog(then: () => void): Promise<void> {
+    return this.queued("FULL", async () => {
+      await this.sql`PRAGMA wal_autocheckpoint = 0`;
+      await this.sql`PRAGMA wal_checkpoint(TRUNCATE)`;
+      then();
+    });
+  }
+
+  /** Copies what the log has into the file, and goes on doing so. */
+  writeToFile(): Promise<void> {
+    return this.queued("FULL", async () => {
+      await this.sql.unsafe(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+      await this.sql`PRAGMA wal_checkpoint(TRUNCATE)`;
+    });
+  }
 
   /** The file is locked, so there are no other processes. */
   async lock(): Promise<() => Promise<void>> {

@@ -26,6 +26,8 @@ const START_WAIT_MS = 10_000;
 const START_RETRY_MS = 250;
 /** How often connections to a server that takes no changes are replaced: the address may lead to another one by now. */
 const LEAVE_EVERY_MS = 2000;
+/** Second key of the lock that "parley move" holds while it works on a database. */
+export const MOVE_LOCK = 2;
 /** First key of our advisory locks, so that they do not collide with those of other programs on the server. "PRLY". */
 export const LOCK_SPACE = 0x50524c59;
 
@@ -233,11 +235,11 @@ async function mappingErrors<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-const isUnreachable = (error: unknown): boolean =>
+export const isUnreachable = (error: unknown): boolean =>
   error instanceof SQL.PostgresError && (UNREACHABLE.test(stateOf(error)) || /CONNECTION|TIMEOUT/.test(error.code));
 
 /** The SQLSTATE; "" for errors that do not come from the server. */
-const stateOf = (error: unknown): string =>
+export const stateOf = (error: unknown): string =>
   error instanceof SQL.PostgresError && error.errno !== undefined ? String(error.errno) : "";
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -260,7 +262,8 @@ const databaseOf = (url: string): string | undefined => {
   return name ? decodeURIComponent(name) : undefined;
 };
 
-function placeOf(url: string): string {
+/** The URL without its user and password. */
+export function placeOf(url: string): string {
   const parsed = URL.parse(url);
   return parsed ? `${parsed.host}${parsed.pathname}` : "that address";
 }

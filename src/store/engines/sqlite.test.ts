@@ -50,6 +50,31 @@ describe("opening", () => {
     await store.close();
   });
 
+  test("secrets of keys and applications that an earlier version has revoked and deleted are removed", async () => {
+    const where = newFolder();
+    const sql = await openSqlite(sqliteFile(where));
+    await fillAsVersion(sql, 22);
+    await sql`
+      INSERT INTO apps (id, name, secret_sealed, secret_digest, plan_name, created, deleted)
+      VALUES ('gone', 'gone', 'sealed', 'digest', 'default', 1, 2)`;
+    for (const [id, revoked] of [
+      ["live", null],
+      ["revoked", 2],
+    ] as const) {
+      await sql`
+        INSERT INTO keys (id, app, type, channel_patterns, actions, created, revoked)
+        VALUES (${id}, 'old', 'secret', '[]', '[]', 1, ${revoked})`;
+      await sql`INSERT INTO key_secrets (key_id, seq, sealed, digest, created) VALUES (${id}, 1, 's', 'd', 1)`;
+    }
+    await sql.close();
+    const store = await openStore(where);
+    expect([await store.secrets("revoked"), (await store.secrets("live")).length]).toEqual([[], 1]);
+    expect(await store.deletedApp("gone")).toMatchObject({ secretSealed: "", secretDigest: "", previousSecrets: [] });
+    expect((await store.app("old"))?.secretSealed).toBe("sealed");
+    expect(await store.clearing.uncleared(5)).toMatchObject([{ id: "gone" }]);
+    await store.close();
+  });
+
   test("a store of a newer version is refused with a clear message", async () => {
     const where = newFolder();
     await (await openStore(where)).close();

@@ -59,6 +59,14 @@ export class SqlChange extends SqlReads implements Change {
     await this.sql`DELETE FROM key_secrets WHERE key_id = ${keyId} AND seq = ${seq}`;
   }
 
+  async removeSecretsOfKey(keyId: string): Promise<void> {
+    await this.sql`DELETE FROM key_secrets WHERE key_id = ${keyId}`;
+  }
+
+  async removeSecretsOfApp(app: AppId): Promise<void> {
+    await this.sql`DELETE FROM key_secrets WHERE key_id IN (SELECT id FROM keys WHERE app = ${app})`;
+  }
+
   async archiveRooms(app: AppId, nowMs: number): Promise<void> {
     await this.sql`UPDATE room_counters SET live = 0 WHERE app = ${app}`;
     await this.sql`

@@ -2,12 +2,24 @@
 import { randomUUID } from "node:crypto";
 import type { AppId } from "../../base/ids.ts";
 import type { EarlierLease, Leases } from "../contract/leases.ts";
-import type { BlockRow, Change, Revisions, Snapshot, Store, UsageRow, UsageWrite } from "../contract/store.ts";
-import type { Database } from "../engines/database.ts";
+import type { AppRow, BlockRow, Change, Revisions, Snapshot, Store, UsageRow, UsageWrite } from "../contract/store.ts";
+import { type Database, OneConnection } from "../engines/database.ts";
 import { longReads } from "../engines/long-reads.ts";
-import { type DbRow, toApp, toBlock, toKey, toOperator, toSecret, toSession, toUsage } from "../engines/rows.ts";
+import {
+  type DbRow,
+  searchable,
+  toApp,
+  toBlock,
+  toKey,
+  toOperator,
+  toSecret,
+  toSession,
+  toUsage,
+} from "../engines/rows.ts";
+import { SqlAmounts } from "./amounts.ts";
 import { SqlAudit } from "./audit.ts";
 import { SqlChange } from "./changes.ts";
+import { SqlClearing } from "./clearing.ts";
 import { SqlHeldMembers } from "./held-members.ts";
 import { SqlMeetings } from "./meetings/meetings.ts";
 import { SqlReads } from "./reads.ts";
@@ -33,6 +45,8 @@ export class SqlStore extends SqlReads implements Store {
   readonly recordings: SqlRecordings;
   readonly audit: SqlAudit;
   readonly heldMembers: SqlHeldMembers;
+  readonly clearing: SqlClearing;
+  readonly amounts: SqlAmounts;
   readonly leases: Leases;
   /** For a server of the embedded store (remote/), instead of `leases`. */
   readonly workerLeases: WorkerLeases;
@@ -48,8 +62,15 @@ export class SqlStore extends SqlReads implements Store {
     this.meetings = new SqlMeetings(database, queue, () => this.recordings.forgetAll());
     this.audit = new SqlAudit(database, queue);
     this.heldMembers = new SqlHeldMembers(database);
+    this.clearing = new SqlClearing(database, this.meetings);
+    this.amounts = new SqlAmounts(database);
     this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases(earlierLeases);
     this.workerLeases = new WorkerLeases(database, (id) => this.recordings.forget(id));
+  }
+
+  /** The connection to the file, if the store is embedded. */
+  get file(): Pick<OneConnection, "keepInLog" | "writeToFile"> | undefined {
+    return this.database instanceof OneConnection ? this.database : undefined;
   }
 
   get isShared(): boolean {
@@ -103,6 +124,13 @@ export class SqlStore extends SqlReads implements Store {
     });
     this.lastChange = change.catch(() => undefined);
     return change;
+  }
+
+  async deletedApp(id: string): Promise<AppRow | undefined> {
+    const rows: DbRow[] = await this.run(
+      (sql) => sql`SELECT * FROM apps WHERE id = ${searchable(id)} AND deleted IS NOT NULL AND name <> ''`,
+    );
+    return rows.map(toApp)[0];
   }
 
   async usage(period: number): Promise<UsageRow[]> {

@@ -4,6 +4,8 @@ import { anAppId } from "../../base/testing/ids.ts";
 import type { AppRow, KeyRow, Store } from "../contract/store.ts";
 import type { NewPlace, Place } from "./places.ts";
 import { appRow, keyRow } from "./rows.ts";
+import { amountsSuite } from "./suite-amounts.ts";
+import { clearingSuite } from "./suite-clearing.ts";
 import { heldMembersSuite } from "./suite-held-members.ts";
 import { leasesSuite } from "./suite-leases.ts";
 import { listingSuite } from "./suite-listing.ts";
@@ -32,6 +34,8 @@ const PARTS: Readonly<Record<string, (newPlace: NewPlace) => void>> = {
   recordings: recordingsSuite,
   "uploads of stays": stayUploadsSuite,
   "held members": heldMembersSuite,
+  "what is removed for good": clearingSuite,
+  amounts: amountsSuite,
   leases: leasesSuite,
   "lists of recordings": listingSuite,
 };

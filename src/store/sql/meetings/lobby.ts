@@ -78,6 +78,18 @@ export class SqlLobby implements LobbyStore {
     });
   }
 
+  /** Removes some visitors of a deleted application, and returns how many. */
+  protected clearLobby(app: AppId, limit: number): Promise<number> {
+    return this.database.quickTransaction(async (tx) => {
+      // As in forgetWaiting.
+      await this.places.lock(tx, "", "lobby");
+      const rows: DbRow[] = await tx`
+        DELETE FROM lobby_tickets WHERE ticket IN (SELECT ticket FROM lobby_tickets WHERE app = ${app} LIMIT ${limit})
+        RETURNING ticket`;
+      return rows.length;
+    });
+  }
+
   async forgetWaiting(sinceMs: number, seenMs: number, declinedMs: number): Promise<readonly LobbyRoom[]> {
     const gone: DbRow[] = await this.database.quickTransaction(async (tx) => {
       // One node at a time: two that remove the same rows in different orders would deadlock. No room has this lock.

@@ -17,6 +17,8 @@ const DAY_MS = 86_400_000;
 const NODE_KEPT_MS = 3_600_000;
 /** How many stays one statement removes: SQLite runs it on the event loop. */
 const FORGET_STAYS = 200;
+/** How many meetings of a deleted application one call removes, each with its stays. */
+const CLEAR_MEETINGS = 50;
 
 export class SqlMeetings extends SqlStays implements MeetingStore {
   /** `removed`: a person was removed from a meeting. */
@@ -109,8 +111,24 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
     this.forgetBeats(nowMs);
     await this.forgetNodes(nowMs);
     const old = await this.oldMeetings(nowMs, limit);
-    if (old.length === 0) return 0;
-    const ids = old.map(({ id }) => String(id));
+    return this.forget(old);
+  }
+
+  /** Removes some of what a deleted application has, and returns how many rows. Meetings that have not ended stay. */
+  async clearApp(app: AppId, limit: number): Promise<number> {
+    const tickets = await this.clearLobby(app, limit);
+    const places = await this.places.clear(app, limit);
+    const ended: DbRow[] = await this.database.quickRun(
+      (sql) => sql`
+        SELECT id FROM meetings WHERE app = ${app} AND ended IS NOT NULL
+        ORDER BY ended LIMIT ${Math.min(limit, CLEAR_MEETINGS)}`,
+    );
+    return tickets + places + (await this.forget(ended));
+  }
+
+  private async forget(meetings: readonly DbRow[]): Promise<number> {
+    const ids = meetings.map(({ id }) => String(id));
+    if (ids.length === 0) return 0;
     // Other work gets its turn between two statements.
     while ((await this.forgetStays(ids)) >= FORGET_STAYS) await Bun.sleep(0);
     await this.forgetMeetings(ids);
@@ -124,7 +142,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
         SELECT * FROM (
           SELECT a.id, ${nowMs} - a.meeting_retention_days * ${DAY_MS} AS before_ms,
             (SELECT MIN(m.ended) FROM meetings m WHERE m.app = a.id AND m.ended IS NOT NULL) AS oldest
-          FROM apps a) AS kept
+          FROM apps a WHERE a.cleared IS NULL) AS kept
         WHERE oldest < before_ms LIMIT 1`;
       if (!due) return [];
       return sql`
@@ -178,7 +196,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
   }
 
   /** One node at a time: two that remove the same rows in different orders would deadlock. No room has this lock. */
-  private lockForgetting(tx: SQL): Promise<void> {
+  lockForgetting(tx: SQL): Promise<void> {
     return this.places.lock(tx, "", "");
   }
 

@@ -160,6 +160,15 @@ export class PlacesInMemory implements ReservedPlaces {
     for (const [id, place] of this.places) if (place.untilMs > untilMs) this.remove(id);
   }
 
+  /** Rows are here only if the store was moved from PostgreSQL. What is in memory ends within seconds. */
+  async clear(app: AppId, limit: number): Promise<number> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`
+        DELETE FROM held_places WHERE id IN (SELECT id FROM held_places WHERE app = ${app} LIMIT ${limit}) RETURNING id`,
+    );
+    return rows.length;
+  }
+
   private remove(id: string): void {
     const place = this.places.get(id);
     if (!place) return;

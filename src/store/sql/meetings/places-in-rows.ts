@@ -99,6 +99,15 @@ export class PlacesInRows implements ReservedPlaces {
     );
   }
 
+  async clear(app: AppId, limit: number): Promise<number> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`
+        DELETE FROM held_places WHERE id IN (
+          SELECT id FROM held_places WHERE app = ${app} LIMIT ${limit} FOR UPDATE SKIP LOCKED) RETURNING id`,
+    );
+    return rows.length;
+  }
+
   async latest(app: AppId, room: string): Promise<MeetingRow | undefined> {
     const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`

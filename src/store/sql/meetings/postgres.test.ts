@@ -5,6 +5,8 @@ import { until } from "../../../../test/support/wait.ts";
 import type { AppId } from "../../../base/ids.ts";
 import { anAppId } from "../../../base/testing/ids.ts";
 import type { Store } from "../../contract/store.ts";
+import { foundPostgres } from "../../found.ts";
+import { schemaVersion } from "../../migrate.ts";
 import { openStore } from "../../open.ts";
 import { entering, lobbyLimits, waitingRow } from "../../testing/meetings.ts";
 import { fillAsVersion } from "../../testing/older.ts";
@@ -46,7 +48,25 @@ test("a database of a version without meetings is migrated, and keeps what it ha
   const url = await server.newDatabase();
   await using older = new SQL({ url, max: 1 });
   await fillAsVersion(older, VERSION_WITHOUT_MEETINGS);
-  const store = await openStore("", url);
+  expect(await foundPostgres(url)).toMatchObject({
+    schema: VERSION_WITHOUT_MEETINGS,
+    historySchema: 0,
+    version: undefined,
+  });
+  // One of several nodes that start at once migrates, and says so.
+  const lines: string[] = [];
+  const log = { info: (text: string) => lines.push(text), warn: (text: string) => lines.push(text) };
+  const stores = await all(3, () => openStore("", url, log));
+  expect(lines).toEqual([
+    `upgrading the store: schema ${VERSION_WITHOUT_MEETINGS} → ${schemaVersion()}`,
+    expect.stringMatching(new RegExp(`^the store is upgraded to schema ${schemaVersion()}, in [a-z0-9 ]+$`)),
+  ]);
+  const found = await foundPostgres(url);
+  expect(found.schema).toBe(schemaVersion());
+  expect(found.connections).toBeGreaterThan(0);
+  for (const store of stores.slice(1)) await store.close();
+  const [store] = stores;
+  if (!store) throw new Error("there is no store");
   await expectUpgraded(store);
   await store.close();
 });

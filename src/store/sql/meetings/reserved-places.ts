@@ -21,6 +21,8 @@ export interface ReservedPlaces {
   release(tx: SQL, id: string): Promise<void>;
   /** Gives up places that are reserved for longer. */
   releaseAfter(untilMs: number): Promise<void>;
+  /** Removes some places that are stored for a deleted application, and returns how many. */
+  clear(app: AppId, limit: number): Promise<number>;
   readonly latest: MeetingStore["latest"];
   /** The meeting of the room that has not ended. */
   current(tx: SQL, app: AppId, room: string): Promise<Current | undefined>;
