@@ -1,0 +1,159 @@
+/** Tables of histories: in `history.sqlite`, and in PostgreSQL. */
+import { EXPIRED_STREAM_KEPT_MS, STREAMS_PER_APP_MAX } from "../../history/contract/limits.ts";
+import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
+import {
+  type DurableTable,
+  MADE_BY_MIGRATION,
+  OF_PROCESSES,
+  type Retention,
+  WHILE_THE_SERVICE_EXISTS,
+  WITH_ITS_DATABASE,
+} from "./entry.ts";
+import { timeText } from "./texts.ts";
+
+const OF_MESSAGES: Retention = { age: { field: "channelRules" }, amount: { field: "maxHistoryBytes" } };
+const OF_STREAMS: Retention = {
+  age: { fixed: `as long as they hold messages, and ${timeText(EXPIRED_STREAM_KEPT_MS)} after their last use` },
+  amount: { fixed: `${STREAMS_PER_APP_MAX.toLocaleString("en")} per application` },
+};
+const OF_IDS: Retention = {
+  age: { fixed: timeText(MESSAGE_ID_REMEMBERED_MS) },
+  amount: { fixed: "as many messages as are published with an id in that time" },
+};
+const OF_GONE: Retention = {
+  age: { fixed: "until their messages are deleted, within seconds" },
+  amount: { fixed: "a row per removed channel" },
+};
+
+const COMMON = { subject: "messages", ...WITH_ITS_DATABASE, move: "converted", deletion: "swept" } as const;
+
+/** Tables of `history.sqlite`. */
+export const HISTORY_TABLES: readonly DurableTable[] = [
+  {
+    name: "streams",
+    key: ["id"],
+    columns: [
+      "app",
+      "channel",
+      "epoch",
+      "top",
+      "top_check",
+      "low",
+      "low_check",
+      "last_time",
+      "bytes",
+      "keep_messages",
+      "keep_ms",
+      "expires",
+      "changed",
+      "used",
+      "ids_of",
+    ],
+    holds: "channels with history: epoch, offsets, what they keep",
+    ...COMMON,
+    retention: OF_STREAMS,
+  },
+  {
+    name: "runs",
+    key: ["stream", "last"],
+    columns: ["first", "time", "size", "batch", "body"],
+    holds: "messages, with their senders and metadata",
+    ...COMMON,
+    retention: OF_MESSAGES,
+  },
+  {
+    name: "ids",
+    key: ["seq"],
+    columns: ["stream", "scope", "mid", "off", "batch", "time", "epoch"],
+    holds: "ids of messages, against repeats",
+    ...COMMON,
+    retention: OF_IDS,
+  },
+  {
+    name: "gone",
+    key: ["stream"],
+    columns: [],
+    holds: "removed channels whose messages are still to be deleted",
+    ...COMMON,
+    retention: OF_GONE,
+  },
+];
+
+/** Tables of the history in PostgreSQL. */
+export const POSTGRES_HISTORY_TABLES: readonly DurableTable[] = [
+  {
+    name: "history_migrations",
+    key: ["version"],
+    columns: ["applied"],
+    subject: "notes",
+    holds: "the version of its schema",
+    ...WITH_ITS_DATABASE,
+    move: MADE_BY_MIGRATION,
+    retention: { age: WHILE_THE_SERVICE_EXISTS, amount: { fixed: "one row per version of the schema" } },
+    deletion: "none",
+  },
+  {
+    name: "history_streams",
+    key: ["id"],
+    columns: [
+      "app",
+      "channel",
+      "epoch",
+      "top",
+      "top_check",
+      "low",
+      "low_check",
+      "low_time",
+      "last_time",
+      "bytes",
+      "keep_messages",
+      "keep_ms",
+      "expires",
+      "is_overfull",
+      "changed",
+      "used",
+      "ids_of",
+    ],
+    holds: "channels with history: epoch, offsets, what they keep",
+    ...COMMON,
+    retention: OF_STREAMS,
+  },
+  {
+    name: "history_messages",
+    key: ["stream", "off"],
+    columns: ["time", "size", "batch", "sender", "connection", "mid", "metadata", "data"],
+    holds: "messages, with their senders and metadata",
+    ...COMMON,
+    retention: OF_MESSAGES,
+  },
+  {
+    name: "history_ids",
+    key: ["stream", "scope", "mid"],
+    columns: ["off", "batch", "time", "epoch"],
+    holds: "ids of messages, against repeats",
+    ...COMMON,
+    retention: OF_IDS,
+  },
+  {
+    name: "history_gone",
+    key: ["stream"],
+    columns: [],
+    holds: "removed channels whose messages are still to be deleted",
+    ...COMMON,
+    retention: OF_GONE,
+  },
+  {
+    name: "history_writers",
+    key: ["id"],
+    columns: ["generation", "batch", "result", "used"],
+    subject: "notes",
+    holds: "the last batch of each process",
+    ...WITH_ITS_DATABASE,
+    move: OF_PROCESSES,
+    retention: {
+      age: { fixed: `${timeText(EXPIRED_STREAM_KEPT_MS)} after its last write` },
+      amount: { fixed: "a row per process" },
+    },
+    deletion: "none",
+  },
+];
