@@ -234,8 +234,11 @@ export interface Engine {
    * `connections` are then as of that moment.
    */
   invalidate(app?: AppId, withdrawn?: string): Promise<Nudged>;
-  /** Asks every other node. Resolves when all have responded, or after a second. */
-  request(text: string): Promise<NodeResponses>;
+  /**
+   * Asks every other node. Resolves when all have responded, or after a second. `isNew`: nodes of 0.1.0 do not know this request, and would report
+   * it as a fault: they are not asked, and count as nodes that have not responded.
+   */
+  request(text: string, isNew?: boolean): Promise<NodeResponses>;
   /** Sends a text to one other node; unknown nodes and an outage are ignored. Texts to one node arrive in order, if they arrive. */
   notify(node: NodeName, text: string): void;
   close(): Promise<void>;

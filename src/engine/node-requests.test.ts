@@ -57,8 +57,6 @@ test("a request of another node is answered with JSON, by name", async () => {
 });
 
 test.each([
-  ["an unknown name", '{"name":"other"}', "no request of the name"],
-  ["a name of the prototype", '{"name":"constructor"}', "no request of the name"],
   ["bad JSON", "{", "without a name"],
   ["no name", '{"payload":1}', "without a name"],
   ["a name that is no text", '{"name":1}', "without a name"],
@@ -67,6 +65,25 @@ test.each([
   const { requests } = requestsWith();
   requests.onRequest("twice", numberOf);
   expect(requests.respond(text)).rejects.toThrow(message);
+});
+
+test.each(["other", "constructor"])(
+  "a request of a newer version, %s, has an empty answer, and is no fault",
+  async (name) => {
+    const { requests } = requestsWith();
+    expect(await requests.respond(JSON.stringify({ name }))).toBe("");
+  },
+);
+
+test("requests that 0.1.0 does not know are marked as new", async () => {
+  const asked: [string, boolean | undefined][] = [];
+  const request = async (text: string, isNew?: boolean): Promise<NodeResponses> => {
+    asked.push([text, isNew]);
+    return NONE;
+  };
+  const requests = new NodeRequests({ request, notify: () => undefined }, "own");
+  for (const name of ["node", "held-peers"]) await requests.gather(name, null, () => 0);
+  expect(asked.map(([, isNew]) => isNew)).toEqual([false, true]);
 });
 
 test("a notification reaches the part that has registered its name", () => {

@@ -2,13 +2,9 @@
  * Locks that services of one user share, and that no other user can take: files in a folder that only this user can enter. SQLite locks
  * the file, and the system frees the lock with the process, however it ends. A file that stays behind does no harm.
  */
-import { Database, SQLiteError } from "bun:sqlite";
-import { lstatSync, mkdirSync, rmSync } from "node:fs";
+import { lstatSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-
-export interface FileLock {
-  release(): void;
-}
+import { type FileLock, lockFile } from "../base/file-lock.ts";
 
 const userId = process.getuid?.() ?? 0;
 
@@ -45,30 +41,3 @@ function makePrivate(folder: string): void {
   if (!found.isDirectory() || found.uid !== userId || (found.mode & 0o022) !== 0)
     throw new Error(`${folder} is not a folder that only this user can write to`);
 }
-
-function lockFile(path: string): FileLock | undefined {
-  for (;;) {
-    const db = new Database(path);
-    try {
-      const before = inodeOf(path);
-      // Nothing is ever committed; without this, a killed process would leave a second file.
-      db.run("PRAGMA journal_mode = MEMORY");
-      db.run("BEGIN EXCLUSIVE");
-      // A holder that ended meanwhile has removed the file that was opened here; others would lock a new one.
-      if (before !== undefined && before === inodeOf(path))
-        return {
-          release: () => {
-            rmSync(path, { force: true });
-            db.close();
-          },
-        };
-      db.close();
-    } catch (error) {
-      db.close();
-      if (error instanceof SQLiteError && error.code === "SQLITE_BUSY") return undefined;
-      throw error;
-    }
-  }
-}
-
-const inodeOf = (path: string): number | undefined => lstatSync(path, { throwIfNoEntry: false })?.ino;

@@ -21,9 +21,14 @@ export interface StartReport {
   readonly message: string;
 }
 
+/** The code of a StartReport: the files of Parley were replaced, and this worker is of another version than its supervisor. */
+export const OTHER_VERSION = "version";
+
 /** What a worker is started with. It reads no settings itself, so that all workers have the same. */
 export interface Begin extends Pick<Loaded, "config" | "sources"> {
   readonly type: "begin";
+  /** The version of the supervisor. Absent: it is 0.1.0. */
+  readonly version?: string;
   readonly nodeId: string;
   /** How many slots there are: one more than workers, for the worker that replaces another. */
   readonly slots: number;

@@ -16,7 +16,15 @@ const PER_WORKER = new Set([
   "process_max_fds",
 ]);
 /** The same in every process, or ahead in some: the highest counts. */
-const HIGHEST = new Set(["parley_keys", "parley_store_revision", "parley_dashboard_sessions", "parley_other_nodes"]);
+const HIGHEST = new Set([
+  "parley_keys",
+  "parley_store_revision",
+  "parley_dashboard_sessions",
+  "parley_other_nodes",
+  "parley_backup_last_success_timestamp_seconds",
+  "parley_backup_last_duration_seconds",
+  "parley_backup_last_bytes",
+]);
 /** 1 or 0: one process that is cut off is what operators want to see. */
 const LOWEST = new Set([
   "parley_store_up",

@@ -2,12 +2,10 @@
 import { mkdirSync } from "node:fs";
 import type { Loaded } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
-import type { SqliteHistory } from "../history/sqlite/history.ts";
 import { defaultHost, hadFirstRun } from "../node/parts/first-run.ts";
-import { openEmbeddedHistory } from "../node/parts/history.ts";
+import { type EmbeddedStores, openEmbedded } from "../node/parts/stores.ts";
 import type { Store } from "../store/contract/store.ts";
 import { openStore } from "../store/open.ts";
-import type { SqlStore } from "../store/sql/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { lockPlaces } from "./file-lock.ts";
 import { endLeftWorkers } from "./left-workers.ts";
@@ -85,12 +83,16 @@ export class Service {
     const isEmbedded = config.databaseUrl === "";
     // First: a second start on the same data folder is refused before it touches anything.
     const stores = isEmbedded ? await openEmbedded(config, log) : undefined;
-    if (stores) opened.add(() => stores.close());
+    if (stores)
+      opened.add(async () => {
+        await stores.history.close();
+        await stores.store.close();
+      });
     // The store's lock says that no other service runs on this folder.
     const left = stores ? await endLeftWorkers(config.data) : undefined;
     if (left && left.killed > 0) log.warn("killed workers that an earlier start has left");
     if (stores) removeLeftFolder(config.data);
-    const host = config.host || (await hostOf(config, stores?.store));
+    const host = config.host || (await hostOf(config, log, stores?.store));
     const { locks, ...ports } = await lockPortsWithin(left?.found ? SOCKETS_CLOSE_MS : 0, config, host);
     for (const lock of locks) opened.add(() => lock.release());
     const run = new RunFolder(config.data);
@@ -116,39 +118,26 @@ export class Service {
   }
 }
 
-interface Embedded {
-  readonly store: SqlStore;
-  readonly history: SqliteHistory;
-  close(): Promise<void>;
-}
-
-async function openEmbedded(config: Config, log: Log): Promise<Embedded> {
-  const store = await openStore(config.data);
-  try {
-    const history = openEmbeddedHistory(config, log);
-    return {
-      store,
-      history,
-      close: async () => {
-        await history.close();
-        await store.close();
-      },
-    };
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-}
-
-async function serve({ store, history }: Embedded, folder: string, opened: Opened, log: Log): Promise<void> {
+async function serve(
+  { store, history, holdStill }: EmbeddedStores,
+  folder: string,
+  opened: Opened,
+  log: Log,
+): Promise<void> {
   const { serveStore } = await import("../remote/server.ts");
-  const server = await serveStore({ path: storeSocket(folder), store, history, warn: (text) => log.warn(text) });
+  const server = await serveStore({
+    path: storeSocket(folder),
+    store,
+    history,
+    holdStill,
+    warn: (text) => log.warn(text),
+  });
   opened.add(() => server.close());
 }
 
 /** Where workers listen if no setting says so. */
-async function hostOf(config: Config, embedded: Store | undefined): Promise<string> {
-  const store = embedded ?? (await openStore(config.data, config.databaseUrl));
+async function hostOf(config: Config, log: Log, embedded: Store | undefined): Promise<string> {
+  const store = embedded ?? (await openStore(config.data, config.databaseUrl, log));
   try {
     // The first start makes a demo.
     if (!(await hadFirstRun(store))) return config.demo ? "127.0.0.1" : "0.0.0.0";

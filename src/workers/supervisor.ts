@@ -1,7 +1,6 @@
 /**
  * Runs the workers of a service: starts them, replaces those that end or fall silent, restarts them one after another on request, and
  * stops them. It serves no clients itself. Its process holds the locks of the ports and the embedded stores (service.ts).
- *
  * There is one slot more than workers: a worker is replaced by one in the free slot, which is ready before the old one drains.
  */
 import { childEnvironment } from "../base/self.ts";
@@ -9,6 +8,7 @@ import type { Loaded } from "../config/load.ts";
 import { CALLED_AS, PROGRAM_VARIABLE } from "../config/program.ts";
 import type { TeamState } from "../node/parts/team.ts";
 import type { Log } from "../telemetry/log.ts";
+import { VERSION } from "../version.ts";
 import { Gathering } from "./gathering.ts";
 import {
   DRAIN_SLACK_MS,
@@ -19,7 +19,7 @@ import {
   WATCH_EVERY_MS,
 } from "./limits.ts";
 import { type LineServer, serveLines } from "./lines.ts";
-import type { FromWorker, Ready, ToWorker } from "./messages.ts";
+import { type FromWorker, OTHER_VERSION, type Ready, type ToWorker } from "./messages.ts";
 import { controlSocket } from "./run-folder.ts";
 import { type WorkerLines, WorkerProcess } from "./worker-process.ts";
 
@@ -51,6 +51,8 @@ export class Supervisor {
   private readonly server: LineServer;
   private readonly watch: ReturnType<typeof setInterval>;
   private watchedMs = performance.now();
+  /** Why the last worker could not start, if it is of another version. */
+  private misfit: { readonly versions?: string } = {};
   private isComplete = false;
   private isStopping = false;
   private stopped: Promise<void> | undefined;
@@ -119,7 +121,7 @@ export class Supervisor {
     // The oldest, so that it changes only when that one ends.
     const [lead] = ready.toSorted((one, other) => (one.readyMs ?? 0) - (other.readyMs ?? 0));
     const { isStopping } = this;
-    const reports = Object.fromEntries(ready.flatMap(({ report }) => Object.entries(report)));
+    const reports = Object.assign({}, ...ready.map(({ report }) => report), this.misfit) as TeamState["reports"];
     const serving = ready.map(({ slot }) => slot);
     return { ready: Math.min(ready.length, count), count, isStopping, lead: lead?.slot ?? null, serving, reports };
   }
@@ -162,7 +164,7 @@ export class Supervisor {
 
   private beginOf(slot: number): ToWorker {
     const { config, sources, nodeId, count } = this.parts;
-    return { type: "begin", config, sources, nodeId: `${nodeId}-${slot}`, slots: count + 1 };
+    return { type: "begin", version: VERSION, config, sources, nodeId: `${nodeId}-${slot}`, slots: count + 1 };
   }
 
   private received(worker: WorkerProcess, message: FromWorker): void {
@@ -170,19 +172,19 @@ export class Supervisor {
     switch (message.type) {
       case "ready": {
         worker.becameReady(message, performance.now());
+        this.misfit = {};
         this.parts.log.info({ worker: worker.slot, workerPid: worker.pid }, "worker is ready");
         return this.announce();
       }
       case "failed":
+        if (message.code === OTHER_VERSION) this.misfit = { versions: message.message };
         return worker.failedWith(message);
-      case "took": {
+      case "took":
         for (const other of this.live) if (other !== worker) other.send(message);
         return;
-      }
-      case "report": {
+      case "report":
         worker.report = message.found;
         return this.announce();
-      }
       case "gather":
         return void this.gathering.page().then((text) => worker.send({ type: "gathered", id: message.id, text }));
       case "draining":

@@ -8,6 +8,7 @@ import type { NodeCallbacks } from "./nodes/callbacks.ts";
 import type { FailureBoundary } from "./nodes/failure-boundary.ts";
 import { Heartbeats } from "./nodes/heartbeats.ts";
 import { Nodes, type OtherNode } from "./nodes/nodes.ts";
+import { OtherWires } from "./nodes/other-wires.ts";
 import { CapacityClaims } from "./requests/capacity-claims.ts";
 import { NodeTexts } from "./requests/node-texts.ts";
 import type { PendingRequests } from "./requests/pending-requests.ts";
@@ -18,6 +19,7 @@ import { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts";
 import { OutgoingSequences } from "./sequences/outgoing-sequences.ts";
 import { SequenceStateResponder } from "./sequences/state-responder.ts";
 import { Ticker } from "./ticker.ts";
+import type { AboutNode } from "./wire/messages.ts";
 import { Subjects } from "./wire/subjects.ts";
 import type { Wire } from "./wire/wire.ts";
 
@@ -28,6 +30,7 @@ interface AttachedOutside {
   readonly wire: Wire;
   readonly nowMs: () => number;
   readonly heartbeatMs: number;
+  readonly about: AboutNode | undefined;
   readonly pendingRequests: PendingRequests;
   readonly pendingDirectMessages: PendingDirectMessages;
   readonly boundary: FailureBoundary;
@@ -44,6 +47,7 @@ export interface Attached {
   readonly outgoing: OutgoingSequences;
   readonly announcements: Announcements;
   readonly nodes: Nodes;
+  readonly otherWires: OtherWires;
   readonly requests: Requests;
   readonly subscriptions: ChannelSubscriptions;
   readonly directMessages: DirectMessages;
@@ -57,24 +61,37 @@ export interface Attached {
 }
 
 export function buildAttached(outside: AttachedOutside): Attached {
-  const { local, prefix, wire, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = outside;
+  const { local, prefix, wire, nowMs, heartbeatMs, about, pendingRequests, pendingDirectMessages, boundary } = outside;
   const { warn, isUp, isClosed, appeared, gone } = outside;
   const self = local.id;
   let lastNumber = 0;
   const nextNumber = (): number => ++lastNumber;
-  const unexpected = (where: string): void => warn(`ignored a message that no node has sent, ${where}`);
-  const unexpectedToPeer = (): void => unexpected("to a peer");
+  const otherWires = new OtherWires({ heartbeatMs, nowMs, warn });
+  const unexpected = (where: string, text: string): void => {
+    if (!otherWires.notes(text)) warn(`ignored a message that no node has sent, ${where}`);
+  };
+  const unexpectedToPeer = (text: string): void => unexpected("to a peer", text);
   const later = (run: () => void, ms: number): void =>
     void setTimeout(() => isClosed() || boundary.run({ in: "timer", step: "streams" }, run), ms);
   const subjects = new Subjects(prefix, self);
   const nodes = new Nodes({ self, heartbeatMs, nowMs, appeared, gone });
-  const heartbeats = new Heartbeats({ local, wire, subjects, nodes, boundary, heartbeatMs, nowMs });
+  const heartbeats = new Heartbeats({ local, wire, subjects, nodes, boundary, heartbeatMs, nowMs, about });
   const requests = new Requests({ self, wire, subjects, nodes, pending: pendingRequests, nextNumber });
   const claims = new CapacityClaims(self, (app) => local.localConnections(app), nowMs);
   const texts = new NodeTexts({ local, wire, subjects, nodes, requests, boundary, later, warn });
   const outgoing = new OutgoingSequences(self, (...name) => subjects.channel(...name), nowMs, wire.reportsLosses);
   const announcements = new Announcements(outgoing, (subject, item) => isUp() && wire.publish(subject, item));
-  const subscriptions = new ChannelSubscriptions({ local, wire, subjects, nodes, requests, warn, heartbeatMs, nowMs });
+  const subscriptions = new ChannelSubscriptions({
+    local,
+    wire,
+    subjects,
+    nodes,
+    requests,
+    warn,
+    unexpected,
+    heartbeatMs,
+    nowMs,
+  });
   const sequenceStates = new SequenceStateResponder({ local, outgoing, boundary, nowMs, later });
   const expectedPeers = new ExpectedPeers({ local, wire, subjects, nodes, unexpected: unexpectedToPeer });
   const directMessages = new DirectMessages({
@@ -104,6 +121,7 @@ export function buildAttached(outside: AttachedOutside): Attached {
     wire,
     local,
     nodes,
+    otherWires,
     heartbeats,
     claims,
     pendingRequests,
@@ -118,6 +136,7 @@ export function buildAttached(outside: AttachedOutside): Attached {
     outgoing,
     announcements,
     nodes,
+    otherWires,
     requests,
     subscriptions,
     directMessages,

@@ -7,7 +7,7 @@
  *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
  * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows),
  *   direct-messages.ts with newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer returned
- * - nodes/: heartbeats.ts, nodes.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
+ * - nodes/: heartbeats.ts, nodes.ts, other-wires.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
  * - requests/: requests.ts, pending-requests.ts and response-parts.ts; capacity-claims.ts for caps; node-texts.ts for what other
  *   parts of the nodes say to each other. responder.ts answers those of other nodes
  * - wire/: messages.ts, encode.ts, decode.ts with decode-entries.ts and decode-page.ts; payload.ts and fragments.ts for long ones
@@ -43,6 +43,7 @@ import { claimCapacity } from "./requests/capacity-requests.ts";
 import { PendingRequests } from "./requests/pending-requests.ts";
 import { channelsOf } from "./requests/response-parts.ts";
 import * as encode from "./wire/encode.ts";
+import type { AboutNode } from "./wire/messages.ts";
 import { fits } from "./wire/payload.ts";
 import { Wire } from "./wire/wire.ts";
 
@@ -50,6 +51,8 @@ export interface ClusterOptions {
   /** Separates installations that share one transport. */
   readonly prefix: string;
   readonly heartbeatMs?: number;
+  /** What operators know this node by. */
+  readonly about?: AboutNode;
   readonly nowMs?: () => number;
   /** Gets a sentence for the log. */
   readonly warn?: (text: string) => void;
@@ -97,6 +100,11 @@ export class ClusterEngine implements Engine {
     return this.attached?.nodes.size ?? 0;
   }
 
+  /** Other nodes that this one hears and cannot understand, each as a clause for people. */
+  get notUnderstood(): readonly string[] {
+    return this.attached?.otherWires.names ?? [];
+  }
+
   attach(node: EngineCallbacks): void {
     const { wire, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = this;
     this.attachedMs = nowMs();
@@ -106,6 +114,7 @@ export class ClusterEngine implements Engine {
       wire,
       nowMs,
       heartbeatMs,
+      about: this.options.about,
       pendingRequests,
       pendingDirectMessages,
       boundary,
@@ -230,8 +239,8 @@ export class ClusterEngine implements Engine {
     return isSent && this.isUp ? "unanswered" : "unsent";
   }
 
-  request(text: string): Promise<NodeResponses> {
-    return this.parts.texts.request(text);
+  request(text: string, isNew = false): Promise<NodeResponses> {
+    return this.parts.texts.request(text, isNew);
   }
 
   notify(node: string, text: string): void {

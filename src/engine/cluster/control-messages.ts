@@ -22,7 +22,7 @@ interface ControlMessagesParts {
   readonly pendingDirectMessages: PendingDirectMessages;
   readonly boundary: FailureBoundary;
   /** A text has arrived that no node sends. */
-  readonly unexpected: (where: string) => void;
+  readonly unexpected: (where: string, text: string) => void;
 }
 
 export class ControlMessages {
@@ -32,7 +32,7 @@ export class ControlMessages {
   receive({ text, respond }: Received): void {
     const { nodes, boundary, unexpected } = this.parts;
     const message = decode.nodeMessage(text);
-    if (!message) return unexpected("to this node");
+    if (!message) return unexpected("to this node", text);
     if (message.kind === "farewell") return nodes.farewell(message.node);
     const wasKnown = nodes.known(message.node) !== undefined;
     const node = nodes.seen(message.node, message.kind === "heartbeat" ? message : undefined);
@@ -49,14 +49,16 @@ export class ControlMessages {
     const number = requestNumberOf(subject);
     if (pendingDirectMessages.has(number)) {
       const delivered = decode.deliveryCount(text);
-      return delivered ? pendingDirectMessages.delivered(number, delivered) : unexpected("in response to a request");
+      return delivered
+        ? pendingDirectMessages.delivered(number, delivered)
+        : unexpected("in response to a request", text);
     }
     const part = decode.responsePart(text);
     if (part) return pendingRequests.receive(number, part);
     // A second node may deliver a direct message after the first one has confirmed it.
     const delivered = decode.deliveryCount(text);
     if (delivered) pendingDirectMessages.deliveredToo(number, delivered);
-    else unexpected("in response to a request");
+    else unexpected("in response to a request", text);
   }
 
   /** The subject of a request has no subscriber. It matters for direct messages only. */

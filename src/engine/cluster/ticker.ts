@@ -4,6 +4,7 @@ import type { NodeCallbacks } from "./nodes/callbacks.ts";
 import type { FailureBoundary } from "./nodes/failure-boundary.ts";
 import type { Heartbeats } from "./nodes/heartbeats.ts";
 import type { Nodes } from "./nodes/nodes.ts";
+import type { OtherWires } from "./nodes/other-wires.ts";
 import type { CapacityClaims } from "./requests/capacity-claims.ts";
 import type { PendingRequests } from "./requests/pending-requests.ts";
 import type { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts";
@@ -19,6 +20,7 @@ interface TickerParts {
   readonly wire: Wire;
   readonly local: NodeCallbacks;
   readonly nodes: Nodes;
+  readonly otherWires: OtherWires;
   readonly heartbeats: Heartbeats;
   readonly claims: CapacityClaims;
   readonly pendingRequests: PendingRequests;
@@ -52,7 +54,8 @@ export class Ticker {
 
   /** Each step has its own boundary: a step that throws must not stop the others, in particular not the heartbeat. */
   private tick(): void {
-    const { wire, nodes, heartbeats, claims, pendingRequests, control, subscriptions, boundary } = this.parts;
+    const { wire, nodes, otherWires, heartbeats, claims, pendingRequests, control, subscriptions, boundary } =
+      this.parts;
     const run = (step: string, work: () => void): void => boundary.run({ in: "timer", step }, work);
     // While this node receives nothing it considers no other gone: what it misses is replayed after the outage.
     if (!wire.isUp) nodes.startGrace();
@@ -64,6 +67,7 @@ export class Ticker {
     this.lastMs = nowMs;
     if (isHeartbeat) run("heartbeat", () => heartbeats.send(false));
     run("nodes", () => nodes.removeSilent());
+    run("other wires", () => otherWires.sweep());
     run("fragments", () => wire.sweep());
     // After a suspension the responses may be there already, and are read after this timer: they are not missing yet.
     if (!isLate) {

@@ -45,7 +45,7 @@ interface DirectMessagesParts {
   readonly boundary: Pick<FailureBoundary, "report">;
   readonly nowMs: () => number;
   /** A text has arrived that no node sends. */
-  readonly unexpected: () => void;
+  readonly unexpected: (text: string) => void;
 }
 
 export class DirectMessages {
@@ -95,7 +95,7 @@ export class DirectMessages {
   deliverForwarded({ text, nodes }: Pick<DeliverRequest, "text" | "nodes">): DeliverResponse {
     if (nodes && !nodes.includes(this.parts.local.id)) return { kind: "deliver", count: 0 };
     const message = directMessage(text);
-    if (!message) this.parts.unexpected();
+    if (!message) this.parts.unexpected(text);
     const subscription = message && this.peers.get(message.app)?.get(message.to);
     if (!subscription) return { kind: "deliver", count: 0 };
     const delivered = this.deliver(message, subscription);
@@ -107,7 +107,7 @@ export class DirectMessages {
     const { local, subjects, unexpected } = this.parts;
     const message = directMessage(text);
     // The subject decides the receiver: a message that names another one is forged.
-    if (!message || subject !== subjects.peer(message.app, message.to)) return unexpected();
+    if (!message || subject !== subjects.peer(message.app, message.to)) return unexpected(text);
     const subscription = this.peers.get(message.app)?.get(message.to);
     if (!subscription) return;
     const delivered = this.deliver(message, subscription);

@@ -17,7 +17,7 @@ interface ExpectedPeersParts {
   readonly subjects: Pick<Subjects, "returned">;
   readonly nodes: Pick<Nodes, "seen">;
   /** A text has arrived that no node sends. */
-  readonly unexpected: () => void;
+  readonly unexpected: (text: string) => void;
 }
 
 export class ExpectedPeers {
@@ -58,7 +58,7 @@ export class ExpectedPeers {
     const { local, subjects, nodes, unexpected } = this.parts;
     const message = peerReturned(text);
     // The subject decides which peer it is: a message that names another one is forged.
-    if (!message || subject !== subjects.returned(message.app, message.peerId)) return unexpected();
+    if (!message || subject !== subjects.returned(message.app, message.peerId)) return unexpected(text);
     if (nodes.seen(message.node)) local.returned(message.app, message.peerId);
   }
 }

@@ -2,6 +2,7 @@
 import type { AppId } from "../../../base/ids.ts";
 import type { EngineCallbacks } from "../../engine.ts";
 import { connectionCount, heartbeat } from "../wire/encode.ts";
+import type { AboutNode } from "../wire/messages.ts";
 import { chunksOf } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -19,6 +20,7 @@ interface HeartbeatsParts {
   readonly boundary: FailureBoundary;
   readonly heartbeatMs: number;
   readonly nowMs: () => number;
+  readonly about: AboutNode | undefined;
 }
 
 export class Heartbeats {
@@ -45,7 +47,7 @@ export class Heartbeats {
 
   /** Sends as many parts as the applications need. `isReconnected`: this node was disconnected until now. */
   send(isReconnected: boolean): void {
-    const { local, wire, nodes, subjects, boundary, nowMs } = this.parts;
+    const { local, wire, nodes, subjects, boundary, nowMs, about } = this.parts;
     this.lastMs = nowMs();
     if (!wire.isUp) return;
     // If counting fails the heartbeat is still sent: without it the other nodes would consider this one gone.
@@ -57,7 +59,11 @@ export class Heartbeats {
     const clockMs = Math.floor(this.lastMs);
     for (const [part, some] of chunks.entries()) {
       const isFirst = part === 0;
-      const head = { receivesFrom: isFirst ? receivesFrom : [], isReconnected: isFirst && isReconnected };
+      const head = {
+        receivesFrom: isFirst ? receivesFrom : [],
+        isReconnected: isFirst && isReconnected,
+        ...(isFirst && about && { about }),
+      };
       const connections = new Map(some);
       const parts = chunks.length;
       wire.publish(subjects.all, heartbeat({ node: local.id, connections, ...head, part, parts, clockMs }));

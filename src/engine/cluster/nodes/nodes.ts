@@ -13,6 +13,8 @@ export interface OtherNode {
   lastMs: number;
   /** Its own clock in the last heartbeat that was received. undefined: it is of an earlier version. */
   clockMs?: number | undefined;
+  /** It is of 0.1.0, whose heartbeats have no clock. undefined also before its first heartbeat. */
+  isOfFirstRelease?: boolean;
   /** By application. Bound: APPS_PER_NODE_MAX. */
   connections: Map<AppId, number>;
   /** When it last reported its connections. */
@@ -106,6 +108,7 @@ export class Nodes {
     node.lastMs = this.parts.nowMs();
     if (counts) {
       node.clockMs = counts.clockMs;
+      node.isOfFirstRelease = counts.clockMs === undefined;
       takeCounts(node, counts);
     }
     if (isNew) this.parts.appeared(node);

@@ -51,13 +51,13 @@ export class NodeTexts {
 
   constructor(private readonly parts: NodeTextsParts) {}
 
-  async request(text: string): Promise<NodeResponses> {
+  async request(text: string, isNew = false): Promise<NodeResponses> {
     const { requests, nodes, warn } = this.parts;
     if (text.length > REQUEST_TEXT_MAX_CHARS) {
       warn(`a request of ${text.length} characters is too long for other nodes and was not sent`);
       return { responses: new Map<NodeName, string>(), isComplete: nodes.all.length === 0 };
     }
-    const { responses, isComplete } = await requests.collect({ kind: "text", text });
+    const { responses, isComplete } = await requests.collect({ kind: "text", text }, isNew);
     return {
       responses: new Map(responses.map(([node, one]) => [node.name, one.kind === "text" ? one.text : ""])),
       isComplete,

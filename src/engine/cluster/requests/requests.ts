@@ -25,28 +25,40 @@ export class Requests {
   constructor(private readonly parts: RequestsParts) {}
 
   /** `done` gets the responses by node name; at once if there are no other nodes or none can be reached. */
-  toAll(one: NodeRequest, done: (responses: ReadonlyMap<string, NodeResponse>) => void): void {
+  toAll(one: NodeRequest, done: (responses: ReadonlyMap<string, NodeResponse>) => void, isNew = false): void {
     const { self, wire, subjects, nodes, pending, nextNumber } = this.parts;
-    const names = wire.isUp ? nodes.all.map(({ name }) => name) : [];
+    const all = wire.isUp ? nodes.all : [];
+    // Those that do not know the request must not get it.
+    const asked = isNew ? all.filter(({ isOfFirstRelease }) => !isOfFirstRelease) : all;
+    const names = asked.map(({ name }) => name);
     const number = nextNumber();
     pending.add(number, names, done);
-    if (names.length > 0) wire.publish(subjects.all, request(self, one), subjects.response(number));
+    const to = asked.length < all.length ? names.map((name) => subjects.node(name)) : [subjects.all];
+    if (names.length > 0)
+      for (const subject of to) wire.publish(subject, request(self, one), subjects.response(number));
   }
 
-  /** Responses of the nodes that are not gone meanwhile. `isComplete`: all of them were reachable and have responded. */
-  collect(one: NodeRequest): Promise<Responses> {
+  /**
+   * Responses of the nodes that are not gone meanwhile. `isComplete`: all of them were reachable and have responded. `isNew`: nodes of 0.1.0 are
+   * not asked.
+   */
+  collect(one: NodeRequest, isNew = false): Promise<Responses> {
     const { wire, nodes } = this.parts;
     const names = nodes.all.map(({ name }) => name);
     const { isUp } = wire;
     return new Promise((resolve) =>
-      this.toAll(one, (byName) => {
-        const remaining = names.flatMap((name) => nodes.known(name) ?? []);
-        const responses = remaining.flatMap((node) => {
-          const response = byName.get(node.name);
-          return response ? [[node, response] satisfies [OtherNode, NodeResponse]] : [];
-        });
-        resolve({ responses, isComplete: isUp && responses.length === remaining.length });
-      }),
+      this.toAll(
+        one,
+        (byName) => {
+          const remaining = names.flatMap((name) => nodes.known(name) ?? []);
+          const responses = remaining.flatMap((node) => {
+            const response = byName.get(node.name);
+            return response ? [[node, response] satisfies [OtherNode, NodeResponse]] : [];
+          });
+          resolve({ responses, isComplete: isUp && responses.length === remaining.length });
+        },
+        isNew,
+      ),
     );
   }
 

@@ -77,6 +77,7 @@ function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = fa
     nodes,
     requests: requests as Requests,
     warn: (text) => void warnings.push(text),
+    unexpected: (where) => void warnings.push(`ignored a message that no node has sent, ${where}`),
     heartbeatMs: 1000,
     nowMs: () => 0,
   });

@@ -41,6 +41,7 @@ interface ChannelSubscriptionsParts {
   readonly nodes: Nodes;
   readonly requests: Requests;
   readonly warn: (text: string) => void;
+  readonly unexpected: (where: string, text: string) => void;
   readonly heartbeatMs: number;
   readonly nowMs: () => number;
 }
@@ -220,7 +221,7 @@ export class ChannelSubscriptions {
   }
 
   private subscribe(spaceId: SpaceId, channel: string): ChannelSubscription {
-    const { wire, subjects, nodes, warn, nowMs } = this.parts;
+    const { wire, subjects, nodes, unexpected, nowMs } = this.parts;
     const events: IncomingEvents = {
       deliver: (name, item) => this.deliver(name, item),
       requestReplay: (from, to) => this.requestReplay(subscription, from, to),
@@ -232,7 +233,7 @@ export class ChannelSubscriptions {
       const item = sequenceItem(text);
       // The subject decides the channel: an item that names another one is forged.
       if (!item || item.place.app !== spaceId || item.place.channel !== channel)
-        return warn("ignored a message that no node has sent, on a channel");
+        return unexpected("on a channel", text);
       if (this.isCurrent(subscription) && nodes.seen(item.place.node)) sequences.receive(item);
     });
     const subscription: ChannelSubscription = {

@@ -144,6 +144,7 @@ export const heartbeat = (one: Omit<Heartbeat, "kind">): string =>
     one.part,
     one.parts,
     ...(one.clockMs === undefined ? [] : [one.clockMs]),
+    ...(one.about === undefined ? [] : [one.about]),
   );
 
 export const farewell = (node: string): string => line("farewell", node);

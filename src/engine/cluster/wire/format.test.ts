@@ -69,6 +69,10 @@ describe("messages to all nodes", () => {
     const withClock = '[2,"beat","n1",[["app",3]],["n2"],true,0,2,5000]';
     expect(encode.heartbeat({ ...heartbeat, clockMs: 5000 })).toBe(withClock);
     expect(decode.nodeMessage(withClock)).toEqual({ kind: "heartbeat", ...heartbeat, clockMs: 5000 });
+    // For nodes of other wires. Those of this one ignore it.
+    const withAbout = `${withClock.slice(0, -1)},{"name":"b","version":"0.2.0"}]`;
+    expect(encode.heartbeat({ ...heartbeat, clockMs: 5000, about: { name: "b", version: "0.2.0" } })).toBe(withAbout);
+    expect(decode.nodeMessage(withAbout)).toEqual({ kind: "heartbeat", ...heartbeat, clockMs: 5000 });
   });
 
   test("a connection count", () => {

@@ -2,7 +2,7 @@
 import type { AppId, SpaceId } from "../../../base/ids.ts";
 import type { ChannelsPage, Envelope, FoundChannels, MemberState } from "../../engine.ts";
 
-/** Increased when nodes of two versions could not understand each other; they then ignore each other. */
+/** Increased when nodes of two versions could not understand each other; they then ignore each other, and say so (other-wire.ts). */
 export const VERSION = 2;
 
 /** Place of an item in the sequence of one node on one channel. */
@@ -41,6 +41,16 @@ export interface Heartbeat {
   readonly parts: number;
   /** The node's own clock, in whole milliseconds since any moment. undefined: it is of an earlier version. */
   readonly clockMs?: number | undefined;
+  /** Written for nodes of other wires, and read by no other. */
+  readonly about?: AboutNode | undefined;
+}
+
+/** What operators know a node by. */
+export interface AboutNode {
+  /** PARLEY_NODE_ID. */
+  readonly name: string;
+  /** Of Parley. */
+  readonly version: string;
 }
 
 /** The node is closing. */
