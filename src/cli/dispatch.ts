@@ -9,11 +9,9 @@ import { reportOf, UsageError } from "./line/errors.ts";
 import { fieldHint } from "./line/field-hint.ts";
 import { HELP } from "./line/flags.ts";
 import { type Env, Input } from "./line/input.ts";
+import { INTERRUPTED } from "./terminal/interrupt.ts";
 import { Output } from "./terminal/output.ts";
 import { columnsOf } from "./terminal/width.ts";
-
-/** As shells report a program that Ctrl-C has ended: 128 and the number of the signal. */
-const INTERRUPTED = 130;
 
 /** The exit code; undefined if the command keeps running. */
 export async function dispatch(argv: readonly string[], env: Env): Promise<number | undefined> {

@@ -38,6 +38,8 @@ export function loadConfig(
   const config = values as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === ""))
     throw new ConfigError("PARLEY_TLS_CERT and PARLEY_TLS_KEY belong together: set both or neither");
+  if (config.backupEvery > 0 && config.backupTo === "")
+    throw new ConfigError("PARLEY_BACKUP_EVERY is set: say with PARLEY_BACKUP_TO where backups are written");
   const hasTurn = config.turnUrls.some((url) => url.startsWith("turn"));
   if (hasTurn !== config.turnSecret.length > 0)
     throw new ConfigError(

@@ -8,6 +8,7 @@ import {
 import type { Cidr } from "../base/address.ts";
 import { AUDIO_MESH_MAX } from "../protocol/limits.ts";
 import { LINK_MAX_SECONDS, QUARANTINE_MS } from "../recordings/budgets/limits.ts";
+import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import {
   adminToken,
   anyText,
@@ -19,25 +20,15 @@ import {
   matching,
   oneOf,
   onOff,
-  type Read,
   turnSecrets,
   turnUrls,
   urls,
   WORKERS_MAX,
   workers,
 } from "./reading.ts";
+import { type Setting, setting } from "./setting.ts";
 
-export interface Setting<T> {
-  readonly env: string;
-  readonly initial: T;
-  /** Describes the default where the value itself does not. */
-  readonly shown?: string;
-  readonly meaning: string;
-  readonly read: Read<T>;
-  readonly secret?: true;
-  /** A file or folder: made absolute when the settings are read, so that no part depends on the folder a process works in. */
-  readonly path?: true;
-}
+export type { Setting };
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 export type HistorySync = "process" | "disk";
@@ -46,8 +37,6 @@ export type LogFormat = "auto" | "json" | "pretty";
 
 const GIB = 1024 ** 3;
 const QUARANTINE_DAYS = QUARANTINE_MS / (24 * 3_600_000);
-
-const setting = <T>(one: Setting<T>): Setting<T> => one;
 
 export const SETTINGS = {
   port: setting({
@@ -173,6 +162,7 @@ export const SETTINGS = {
     meaning: `what to do with files in the storage that belong to no recording. auto: move a limited number to a quarantine, and remove them after ${QUARANTINE_DAYS} days; on: do so without the limit, and take over a storage that belongs to another store, or an empty one that replaces the previous one; off: keep them`,
     read: oneOf("auto", "on", "off"),
   }),
+  ...BACKUP_SETTINGS,
   historySync: setting<HistorySync>({
     env: "PARLEY_HISTORY_SYNC",
     initial: "process",

@@ -11,6 +11,12 @@ const RESPONSE_TIMEOUT_MS = 30_000;
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
+interface Stream {
+  readonly method?: Method;
+  /** The media type that is expected. */
+  readonly type?: string;
+}
+
 /** The control plane, with the admin token or an operator's. */
 export const controlPlane = (input: Input, credential: Credential = adminToken(input)): Server =>
   new Server(
@@ -92,9 +98,13 @@ export class Server {
   }
 
   /** The response to a call that lasts, such as the tail; what the server refuses is a Failure. */
-  async stream(path: string, signal: AbortSignal): Promise<Response> {
-    const response = await this.send("GET", path, undefined, signal);
-    if (response.ok && response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
+  async stream(
+    path: string,
+    signal: AbortSignal,
+    { method = "GET", type = "text/event-stream" }: Stream = {},
+  ): Promise<Response> {
+    const response = await this.send(method, path, undefined, signal);
+    if (response.ok && response.headers.get("content-type")?.startsWith(type)) return response;
     const content = await readObject(response);
     throw content && !response.ok ? this.refusal(response, content) : this.notParley(response);
   }
@@ -190,6 +200,7 @@ export class Server {
 const LISTS: Readonly<Record<string, string>> = {
   "There is no such application.": "apps list",
   "There is no such key.": "keys list",
+  "There is no such backup.": "backups list",
   [CODES.room_not_found.text]: "rooms list",
   [CODES.meeting_not_found.text]: "rooms meetings",
   [CODES.recording_not_found.text]: "recordings list",

@@ -5,7 +5,7 @@
  * A folder that the caller has not named is the one in the current folder, where another user may have made it, to be given the caller's
  * credentials or messages. Nothing of other users is used in it.
  */
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isOfOtherUser, isOtherUser, readWithOwner, writePrivateFile } from "../../base/private-file.ts";
 import { firstRunFile } from "../../node/parts/first-run.ts";
@@ -34,6 +34,8 @@ export interface CredentialFolder {
   kept(name: string): string | undefined;
   /** Only this user can read it. Throws what the system reports. */
   keep(name: string, value: string): void;
+  /** Removes it if it is there and can be removed. */
+  forget(name: string): void;
 }
 
 /** That of a context: the token with which its user has logged in, and what commands have made with it. */
@@ -63,6 +65,10 @@ class ContextFolder implements CredentialFolder {
 
   keep(name: string, value: string): void {
     writePrivateFile(this.keptFile(name), `${value}\n`);
+  }
+
+  forget(name: string): void {
+    removeIfPossible(this.keptFile(name));
   }
 }
 
@@ -99,6 +105,11 @@ class DataFolder implements CredentialFolder {
     writePrivateFile(this.keptFile(name), `${value}\n`);
   }
 
+  forget(name: string): void {
+    const folder = join(this.path, KEPT_FOLDER);
+    if (this.isNamed || !isOfOtherUser(folder)) removeIfPossible(this.keptFile(name));
+  }
+
   /** "" if there is no such file. */
   private read(file: string): string {
     const found = readIfThere(file);
@@ -118,6 +129,14 @@ export function findDataFolder(input: Input): CredentialFolder | string {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
     return `there is no folder ${path} here: run this in the folder where the service was started with "parley up", or name its data folder with --data`;
   return !isNamed && isOfOtherUser(path) ? `the folder ${path} ${OF_OTHER_USER}` : new DataFolder(path, isNamed);
+}
+
+function removeIfPossible(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // It belongs to another user, or the folder does.
+  }
 }
 
 function readIfThere(file: string): ReturnType<typeof readWithOwner> {

@@ -14,6 +14,9 @@ import { type CredentialFolder, type FirstRunName, findDataFolder } from "./data
 /** How the key is called in lists of keys. */
 const LABEL = "command line";
 
+/** What may be part of the name of a file. */
+const NAME = /^[A-Za-z0-9_-]+$/;
+
 /** A kind of credential. */
 interface Kind {
   readonly what: string;
@@ -63,9 +66,17 @@ export const foundKey = (input: Input, give = SECRET_KEY.give): Promise<Credenti
 /** The app secret, for the application's own host. */
 export const foundAppSecret = (input: Input): Promise<Credential> => found(input, APP_SECRET);
 
+/** Removes what commands have kept for an application that was deleted. It is void, so that a file that stays does no harm. */
+export function forgetCredentials(input: Input, names: readonly string[]): void {
+  const folder = findDataFolder(input);
+  if (typeof folder === "string") return;
+  for (const app of new Set(names))
+    for (const { extension } of [SECRET_KEY, APP_SECRET]) if (NAME.test(app)) folder.forget(`${app}.${extension}`);
+}
+
 async function found(input: Input, kind: Kind): Promise<Credential> {
   const app = appNamed(input);
-  if (!/^[A-Za-z0-9_-]+$/.test(app)) throw new UsageError(`${JSON.stringify(app)} is not the name of an application`);
+  if (!NAME.test(app)) throw new UsageError(`${JSON.stringify(app)} is not the name of an application`);
   const folder = findDataFolder(input);
   if (typeof folder === "string") throw new UsageError(`${kind.what} is needed: ${kind.give} (${folder})`);
   const name = `${app}.${kind.extension}`;

@@ -123,7 +123,7 @@ type Checked = Extract<RunningServer, { state: "running" | "stopped" }>;
 function check({ file, note, owner }: FoundNote, isNamed: boolean): Checked {
   const stopped = (why: string): Checked => ({ state: "stopped", why: `${file} ${why}` });
   if (!note) return stopped("does not have the address of a server");
-  const { url, controlUrl, domain, pid } = note;
+  const { url, controlUrl, domain, pid, version } = note;
   if (!isAlive(note))
     return stopped(
       `names ${url}, but the server that wrote it (process ${pid}) has ended without removing it, or runs on another machine or in a container`,
@@ -133,7 +133,7 @@ function check({ file, note, owner }: FoundNote, isNamed: boolean): Checked {
     return stopped(`names process ${pid}, which runs as another user than the file's owner`);
   const elsewhere = [url, controlUrl].find((one) => !isOwnAddress(one));
   if (elsewhere !== undefined) return stopped(`names ${elsewhere}, which is not an IP address of this machine`);
-  return { state: "running", url, controlUrl, domain, pid };
+  return { state: "running", url, controlUrl, domain, pid, ...(version !== undefined && { version }) };
 }
 
 /** Only loopback and IP addresses: who answers to another name is decided by the network. */

@@ -17,6 +17,8 @@ export interface Addresses {
   readonly domain: string;
   /** The data folder, in notes that are elsewhere. */
   readonly data?: string;
+  /** Of Parley. Absent in notes that earlier states of the main branch wrote. */
+  readonly version?: string;
 }
 
 export interface Note extends Addresses {
@@ -87,11 +89,12 @@ function noteIn(text: string): Note | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (!isObject(value)) return undefined;
-    const { url, controlUrl, domain, data, host, pid, mark } = value;
+    const { url, controlUrl, domain, data, version, host, pid, mark } = value;
     if (!isOrigin(url) || !isOrigin(controlUrl)) return undefined;
     if (typeof domain !== "string" || typeof host !== "string" || typeof mark !== "string") return undefined;
     if (!Number.isSafeInteger(pid) || Number(pid) <= 0) return undefined;
-    return { url, controlUrl, domain, host, pid: Number(pid), mark, ...(typeof data === "string" && { data }) };
+    const more = { ...(typeof data === "string" && { data }), ...(typeof version === "string" && { version }) };
+    return { url, controlUrl, domain, host, pid: Number(pid), mark, ...more };
   } catch {
     return undefined;
   }

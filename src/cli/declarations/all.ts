@@ -4,7 +4,9 @@ import type { Command, Flag } from "../line/command.ts";
 import { HELP } from "../line/flags.ts";
 import { ABOUT } from "./about.ts";
 import { APPS } from "./apps.ts";
+import { BACKUPS } from "./backups.ts";
 import { CONTEXTS } from "./contexts.ts";
+import { DATA } from "./data.ts";
 import { INTERNAL } from "./internal.ts";
 import { KEYS } from "./keys.ts";
 import { MEETINGS } from "./meetings.ts";
@@ -24,6 +26,7 @@ export interface Group {
 
 export const GROUPS: readonly Group[] = [
   { title: "Server", commands: SERVER },
+  { title: "Backups", commands: BACKUPS },
   { title: "Applications", commands: APPS },
   { title: "Keys", commands: KEYS },
   { title: "Connect tokens", commands: TOKEN },
@@ -33,6 +36,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Recordings", commands: RECORDINGS },
   { title: "Live tail", commands: TAIL },
   { title: "Operators", commands: OPERATORS },
+  { title: "Data", commands: DATA },
   { title: "Verification", commands: VERIFY },
   { title: "Other services", commands: CONTEXTS },
   { title: "About", commands: ABOUT },

@@ -34,7 +34,8 @@ export const APPS: readonly Command[] = [
     summary: "delete an application and revoke its keys",
     operands: [APP],
     flags: [YES, ...CONTROL],
-    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
+    details: `Its secrets are removed at once; its rooms, meetings, histories and recordings within an hour. Its usage is kept for 400 days, and
+the audit for 180. This cannot be undone. It asks for confirmation; without a terminal it needs --yes.`,
     examples: ["parley apps delete shop", "parley apps delete shop --yes"],
     load: async () => (await import("../commands/control/apps.ts")).remove,
   },

@@ -15,6 +15,13 @@ export const INTERNAL: readonly Command[] = [
     load: async () => (await import("../commands/server/mend.ts")).mend,
   },
   {
+    name: "make-backup",
+    summary: "copy what a running service keeps, as its standard input orders",
+    flags: [],
+    examples: ["parley make-backup"],
+    load: async () => (await import("../commands/server/make-backup.ts")).makeBackupCommand,
+  },
+  {
     name: "complete",
     summary: "list what can follow in a command line, for the scripts of parley completion",
     operands: [{ name: "WORD", meaning: "all that has been typed behind --", optional: true, many: true }],

@@ -77,35 +77,88 @@ and PARLEY_PORT set, without a credential. The exit code is 1 if it does not ans
   },
   {
     name: "backup",
-    summary: "copy the store of a stopped server to one file",
-    operands: [{ name: "FILE", meaning: "the file to write" }],
-    flags: [...STORE_FLAGS, { ...FORCE, meaning: "replace FILE if it exists" }, QUIET],
-    details: `The master key is NOT in the backup: keep master.key (or PARLEY_MASTER_KEY) in another place. Without it
-the secrets in the backup cannot be read, neither by a thief nor by you. Recordings and the messages of channels
-with history are not in it either: copy recordings/ and history.sqlite if you need them.`,
-    examples: [
-      "parley backup parley-backup.sqlite",
-      "parley backup /backups/parley.sqlite --data /var/lib/parley --force",
+    summary: "copy everything that a service keeps, while it runs",
+    operands: [{ name: "TARGET", meaning: "a file, a folder, or s3://KEY:SECRET@bucket/prefix?endpoint=…" }],
+    flags: [
+      { name: "no-recordings", meaning: "copy the list of recordings, and not their files" },
+      {
+        name: "with-master-key",
+        meaning: "copy the master key too: the backup alone is then enough to read all secrets",
+      },
+      { ...FORCE, meaning: "replace the file if it exists" },
+      QUIET,
+      settingFlag("databaseUrl"),
+      CONFIG_FILE,
+      ...CONTROL,
     ],
-    load: async () => (await import("../commands/server/store-commands.ts")).backup,
+    details: `It copies applications, keys, rooms, meetings, messages of channels with history, and recordings, all of one moment. A running
+service is asked through its control plane, with the admin token; of a stopped one the data folder is read.
+PARLEY_BACKUP_KEY encrypts the backup. Without --with-master-key the master key is NOT in it: keep master.key (or
+PARLEY_MASTER_KEY) in another place, because without it the secrets in the backup cannot be read, neither by a thief nor by you.
+With PostgreSQL the database is not in it: run pg_dump just before. Scheduled backups: PARLEY_BACKUP_EVERY.`,
+    examples: [
+      "parley backup parley.backup",
+      "parley backup /backups/ --data /var/lib/parley",
+      "parley backup parley.backup --no-recordings --force",
+    ],
+    load: async () => (await import("../commands/server/backup.ts")).backup,
   },
   {
     name: "restore",
-    summary: "replace the store of a stopped server with a backup",
-    operands: [{ name: "FILE", meaning: "a file made by parley backup" }],
+    summary: "replace what a stopped service keeps with a backup",
+    operands: [{ name: "SOURCE", meaning: "what parley backup has written: a file, or s3://…/NAME" }],
     flags: [
-      { ...YES, meaning: "replace an existing store, which is lost then; required for that without a terminal" },
+      { ...YES, meaning: "replace an existing store; required for that without a terminal" },
+      { name: "without-master-key", meaning: "restore although no master key opens the secrets of the backup" },
+      QUIET,
       ...STORE_FLAGS,
       { ...FORCE, meaning: "the same as --yes" },
     ],
-    details: `FILE is checked before anything is changed. The master key must be the one in use when the backup was
+    details: `The whole backup is checked before anything is changed. The master key must be the one in use when the backup was
 made: put master.key into the data folder, or set PARLEY_MASTER_KEY. Keys, applications and the admin token
-are then those of the backup. Recordings and histories stay as they are.`,
-    examples: [
-      "parley restore parley-backup.sqlite",
-      "parley restore parley-backup.sqlite --data /var/lib/parley --yes",
+are then those of the backup. The files that were replaced are kept in before-restore/ until the next restore.
+It also takes the single SQLite file that "parley backup" of 0.1.0 has written: messages and recordings stay as they are then.`,
+    examples: ["parley restore parley.backup", "parley restore parley.backup --data /var/lib/parley --yes"],
+    load: async () => (await import("../commands/server/restore.ts")).restore,
+  },
+  {
+    name: "move",
+    summary: "move everything from the data folder to PostgreSQL, or back, with every server stopped",
+    flags: [
+      {
+        name: "to",
+        value: "URL",
+        meaning: "move to postgres://user@host/database; postgres: that of PARLEY_DATABASE_URL",
+      },
+      { name: "from", value: "URL", meaning: "move from there to the data folder" },
+      { name: "reopen", meaning: "make a store usable again that was moved away, as it was before the move" },
+      { ...YES, meaning: "replace what the target holds, which is lost then; required for that without a terminal" },
+      { ...FORCE, meaning: "the same as --yes" },
+      ...STORE_FLAGS,
+      QUIET,
     ],
-    load: async () => (await import("../commands/server/store-commands.ts")).restore,
+    details: `Applications, keys, rooms, meetings, the list of recordings and all messages of channels with history are copied, then every row is
+compared. Clients go on where they were. An interrupted move is continued by the same command; until it is complete, no server starts on the
+target. The source stays as it was, and no server starts on it by accident. Files of recordings are not moved.
+The password is that of PARLEY_DATABASE_URL for the same user and host, otherwise PGPASSWORD: other users can see arguments.
+The master key of the store must be at hand: master.key in the data folder, or PARLEY_MASTER_KEY.`,
+    examples: [
+      "parley move --to postgres://parley@db.example.com/parley",
+      "parley move --from postgres --data /var/lib/parley",
+      "parley move --reopen --data /var/lib/parley",
+    ],
+    load: async () => (await import("../commands/server/move.ts")).moveStore,
+  },
+  {
+    name: "upgrade",
+    summary: "say what a start of this version would do with a store",
+    flags: [{ name: "check", meaning: "look at the store and the settings, and change nothing" }, ...STORE_FLAGS],
+    details: `With --check: which version and schema the store has, which migrations a start of this version would run, how large the
+copies are that it makes first and whether they fit, about how long it takes, whether a server is running, and which
+settings have changed. It works while a server runs. The exit code is 1 if a start would fail.
+Without --check it lists how each form of installation is upgraded: Parley does not replace itself.`,
+    examples: ["parley upgrade --check", "parley upgrade --check --data /var/lib/parley --json"],
+    load: async () => (await import("../commands/upgrade/upgrade.ts")).upgrade,
   },
   {
     name: "admin reset-token",
@@ -114,6 +167,6 @@ are then those of the backup. Recordings and histories stay as they are.`,
     details: `An admin token that the server made is no longer valid after that: if there is one, it asks for confirmation, and without a
 terminal it needs --yes. If PARLEY_ADMIN_TOKEN is set, it takes precedence.`,
     examples: ["parley admin reset-token", "parley admin reset-token --data /var/lib/parley --yes"],
-    load: async () => (await import("../commands/server/store-commands.ts")).resetToken,
+    load: async () => (await import("../commands/server/reset-token.ts")).resetToken,
   },
 ];

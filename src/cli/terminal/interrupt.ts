@@ -1,3 +1,6 @@
+/** As shells report a program that Ctrl-C has ended: 128 and the number of the signal. */
+export const INTERRUPTED = 130;
+
 /** The first Ctrl-C ends the work of a command, which then reports what it has; the second one ends the process. */
 export class Interrupt {
   private readonly controller = new AbortController();

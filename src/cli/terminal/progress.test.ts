@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { humanBytes, humanSeconds, Progress } from "./progress.ts";
+import { humanBytes } from "../../base/human-bytes.ts";
+import { humanSeconds, Progress } from "./progress.ts";
 
 test("bytes and seconds are formatted for people", () => {
   expect([0, 1, 1023, 1024, 1536, 1024 ** 2, 4 * 1024 ** 3, 3 * 1024 ** 5].map(humanBytes)).toEqual([

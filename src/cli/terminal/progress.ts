@@ -1,14 +1,8 @@
 /** The progress of a transfer: a bar on a terminal, nothing elsewhere. */
+import { humanBytes } from "../../base/human-bytes.ts";
+
 const DRAW_EVERY_MS = 100;
 const BAR_CELLS = 24;
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
-
-/** 1536 → "1.5 KiB". */
-export function humanBytes(bytes: number): string {
-  const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
-  const value = bytes / 1024 ** power;
-  return `${power === 0 ? value : value.toFixed(1)} ${UNITS[power]}`;
-}
 
 /** 75 → "1:15". */
 export function humanSeconds(seconds: number): string {

@@ -132,12 +132,13 @@ export interface CliFixture {
   jsonLines<T = Record<string, unknown>>(line: string, ...more: readonly string[]): Promise<T[]>;
 }
 
-export function withServer(): CliFixture {
+/** `settings`: of the server, whose data is in that folder. */
+export function withServer(settings: (folder: string) => Variables = () => ({})): CliFixture {
   const folder = temporaryFolder();
   let started: TestServer | undefined;
   let commands: Commands | undefined;
   beforeAll(async () => {
-    started = await startServer(join(folder, "data"));
+    started = await startServer(join(folder, "data"), [], "127.0.0.1", 0, settings(folder));
   });
   afterAll(async () => {
     await commands?.stop();

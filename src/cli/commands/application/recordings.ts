@@ -1,6 +1,7 @@
 /** `parley recordings …`: calls the application's own host. */
 import { existsSync, rmSync, statSync } from "node:fs";
 import { basename } from "node:path";
+import { humanBytes } from "../../../base/human-bytes.ts";
 import { isOtherUser, readWithOwner, writePrivateFile } from "../../../base/private-file.ts";
 import { isObject } from "../../../protocol/json.ts";
 import { applicationHost, trustIn } from "../../calls/address.ts";
@@ -12,7 +13,7 @@ import { Failure, UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { fields, table, time } from "../../terminal/output.ts";
-import { humanBytes, humanSeconds } from "../../terminal/progress.ts";
+import { humanSeconds } from "../../terminal/progress.ts";
 import { receive, send, type Target } from "./transfer.ts";
 
 interface Recording {

@@ -129,7 +129,7 @@ function wantedFor(one: Flag | Operand): Wanted {
   if (choices.length > 0) return { kind: "known", candidates: choices.map((word) => ({ word, meaning: "" })) };
   if (named === "APP") return { kind: "apps" };
   if (one.name === "data") return { kind: "folders" };
-  return /^FILE\b/.test(named) || FILE_SETTINGS.includes(one.name) ? { kind: "files" } : NOTHING;
+  return /^(FILE|TARGET|SOURCE)\b/.test(named) || FILE_SETTINGS.includes(one.name) ? { kind: "files" } : NOTHING;
 }
 
 /** Settings of `parley up` that are files; their values have no names in the help. */

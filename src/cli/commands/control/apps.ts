@@ -1,5 +1,6 @@
 /** `parley apps …`: manages applications through the control plane. */
 import { controlPlane } from "../../calls/client.ts";
+import { forgetCredentials } from "../../calls/found-credentials.ts";
 import type { CommandResult } from "../../line/command.ts";
 import { UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
@@ -108,7 +109,12 @@ export async function remove(input: Input): Promise<CommandResult> {
   const path = appPath(input);
   await confirm(input, `delete the application ${input.operand(0)} and revoke its keys`, () => server.get(path));
   const app = await server.delete<App>(path);
-  return { value: app, text: describe(app), notes: ["Its keys are revoked."] };
+  forgetCredentials(input, [input.operand(0), app.name, app._id]);
+  return {
+    value: app,
+    text: describe(app),
+    notes: ["Its keys are revoked. Its rooms, meetings, histories and recordings are removed within an hour."],
+  };
 }
 
 export async function plan(input: Input): Promise<CommandResult> {

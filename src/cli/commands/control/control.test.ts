@@ -318,6 +318,8 @@ test("a wrong value is refused without a request to the server", async () => {
     ["keys edit sk_id_x", "nothing to change"],
     ["token mint --peer a --key pk_live_x", "--key is a publishable key, and this command needs a secret key"],
     ["token mint --peer a --permissions fly", '--permissions has "fly"'],
+    ["token mint --peer a --expires 2d", '--expires is "2d"; a token is valid for 1 to 86400 seconds (24h)'],
+    ["token mint --peer a --expires 0", '--expires is "0"; a token is valid for 1 to 86400 seconds (24h)'],
     ["apps list --url ftp://x", "--url must be an address such as"],
   ];
   const nowhere = { ...cli.server.env, PARLEY_URL: "http://127.0.0.1:1" };

@@ -1,4 +1,5 @@
 /** `parley token …`: mints tokens with a secret key, and checks them with the admin token. */
+import { TOKEN_MAX_SECONDS } from "../../../access/limits.ts";
 import { ACTIONS } from "../../../protocol/actions.ts";
 import { backendApi, controlPlane } from "../../calls/client.ts";
 import { restCredential } from "../../calls/talk-credential.ts";
@@ -13,7 +14,7 @@ export async function mint(input: Input): Promise<CommandResult> {
     peerId: input.required("peer"),
     channels: input.list("channels"),
     permissions: input.list("permissions", ACTIONS),
-    expiresInSec: input.seconds("expires"),
+    expiresInSec: lifetimeOf(input),
     metadata: input.object("metadata"),
     peerMetadata: input.object("peer-metadata"),
   };
@@ -24,6 +25,16 @@ export async function mint(input: Input): Promise<CommandResult> {
     `It grants ${listed(minted.permissions)}; channels: ${listed(minted.channels)}.`,
   ];
   return { value: minted, text: `${minted.token}\n`, notes };
+}
+
+/** Checked here too: the service names the field of its API, and not the flag. */
+function lifetimeOf(input: Input): number | undefined {
+  const seconds = input.seconds("expires");
+  if (seconds !== undefined && (seconds < 1 || seconds > TOKEN_MAX_SECONDS))
+    throw new UsageError(
+      `--expires is ${JSON.stringify(input.text("expires"))}; a token is valid for 1 to ${TOKEN_MAX_SECONDS} seconds (${TOKEN_MAX_SECONDS / 3600}h)`,
+    );
+  return seconds;
 }
 
 interface Minted {

@@ -1,6 +1,7 @@
 /** The checklist of docs/production.md as pure functions: evidence in, findings out. */
 import type { NodeFacts } from "../../../node/status/facts.ts";
 import { LOW_OPEN_FILES } from "../../line/defaults.ts";
+import { backupOutcome } from "./backups.ts";
 import type { DirectEvidence } from "./direct.ts";
 import type { Evidence } from "./evidence.ts";
 import { attention, type Finding, type Outcome, ok, serious, unchecked } from "./findings.ts";
@@ -152,20 +153,20 @@ function nats(_: Evidence, { nats }: NodeFacts): Outcome {
   return nats.tls === "off" ? attention("NATS over the network, TLS off", todo) : ok("NATS, with credentials and TLS");
 }
 
-function recordings(_: Evidence, { storage }: NodeFacts): Outcome {
+function recordings({ backups }: Evidence, { storage }: NodeFacts): Outcome {
   if (storage.kind === "folder")
-    return unchecked("in the data folder", 'copy recordings/ with your backups: "parley backup" does not');
+    return backups?.hasRecordings === false
+      ? unchecked(
+          "in the data folder, and not in backups (PARLEY_BACKUP_RECORDINGS)",
+          "copy recordings/ in another way",
+        )
+      : ok("in the data folder; backups have them too");
   if (!storage.isEncrypted)
     return attention("in a bucket whose endpoint is http", "give PARLEY_STORAGE_URL an https endpoint");
   return ok("in a bucket, over https");
 }
 
-function backup(_: Evidence, { database }: NodeFacts): Outcome {
-  const todo = database
-    ? "use pg_dump --format=custom, and test a restore"
-    : 'with the server stopped, run "parley backup FILE"; test it with "parley restore FILE --data ANOTHER_FOLDER"';
-  return unchecked("doctor cannot see whether you make backups", todo);
-}
+const backup = ({ backups }: Evidence): Outcome => (backups ? backupOutcome(backups) : NOT_ANSWERED);
 
 function openFiles(_: Evidence, { openFilesLimit }: NodeFacts): Outcome {
   const todo = "raise it: ulimit -n, LimitNOFILE of systemd, ulimits of compose";

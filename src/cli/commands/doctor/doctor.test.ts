@@ -6,6 +6,7 @@ import { loadConfig } from "../../../config/load.ts";
 import type { NodeFacts } from "../../../node/status/facts.ts";
 import { databaseAddress, factsOf, natsAddress, storageOf } from "../../../node/status/facts.ts";
 import { parley, startServer, withServer } from "../../testing/kit.ts";
+import type { BackupEvidence } from "./backups.ts";
 import { CHECKS, examine, examineWithoutServer } from "./checks.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Finding, Verdict } from "./findings.ts";
@@ -45,7 +46,7 @@ describe("against a first start", () => {
 
   test("the text has the worst findings first, and no secret", async () => {
     const { stdout, stderr } = await parley(["doctor"], { env: cli.server.env });
-    expect(stdout).toMatch(/^could not check +backup +doctor cannot see whether you make backups\n/m);
+    expect(stdout).toMatch(/^attention +backup +none are scheduled, and none was made in the last 7 days\n/m);
     expect(stdout).toMatch(
       /^attention +demo +the application demo exists.*\n +-> delete it: "parley apps delete demo"$/m,
     );
@@ -140,12 +141,24 @@ const HEALTHY = {
   nats: "ok",
   files: "ok",
 };
+const GOOD_BACKUPS: BackupEvidence = {
+  askedAt: 1_900_000_000,
+  target: { kind: "bucket", isInDataFolder: false },
+  everySeconds: 86_400,
+  isEncrypted: true,
+  hasRecordings: true,
+  hasDatabase: true,
+  lastSuccess: { at: 1_900_000_000 - 3600 },
+  lastSent: null,
+  problem: null,
+};
 const GOOD: Evidence = {
   publicUrl: new URL("https://realtime.example.com"),
   isOutside: true,
   facts: GOOD_FACTS,
   hasDemo: false,
   openKeys: [],
+  backups: GOOD_BACKUPS,
   adminTokenChars: 64,
   health: HEALTHY,
   direct: {},
@@ -162,7 +175,46 @@ const found = (evidence: Partial<Evidence>, facts: Partial<NodeFacts> = {}): Rec
 
 test("a service that is set up well has only findings that cannot be checked from outside", () => {
   const left = Object.entries(found({})).filter(([, verdict]) => verdict !== "ok");
-  expect(Object.fromEntries(left)).toEqual({ "master key": "unchecked", backup: "unchecked", stopping: "unchecked" });
+  expect(Object.fromEntries(left)).toEqual({ "master key": "unchecked", stopping: "unchecked" });
+});
+
+const DAY_SECONDS = 86_400;
+
+test.each<[string, Verdict, RegExp, Partial<BackupEvidence>]>([
+  ["scheduled and encrypted", "ok", /every 1 d, the last one 1 h ago, encrypted$/, {}],
+  ["scheduled, and the first one is not made yet", "ok", /none yet/, { lastSuccess: null }],
+  ["neither scheduled nor ever made", "attention", /none are scheduled/, { everySeconds: null, lastSuccess: null }],
+  [
+    "by hand, long ago",
+    "attention",
+    /last 7 days/,
+    { everySeconds: null, lastSuccess: null, lastSent: GOOD_BACKUPS.askedAt - 8 * DAY_SECONDS },
+  ],
+  [
+    "by hand, lately",
+    "ok",
+    /by hand, the last one 6 d ago/,
+    { everySeconds: null, target: null, lastSuccess: null, lastSent: GOOD_BACKUPS.askedAt - 6 * DAY_SECONDS },
+  ],
+  ["in a bucket in clear", "attention", /not encrypted/, { isEncrypted: false }],
+  [
+    "in a folder in clear",
+    "ok",
+    /not encrypted/,
+    { isEncrypted: false, target: { kind: "folder", isInDataFolder: false } },
+  ],
+  ["beside what they copy", "attention", /data folder/, { target: { kind: "folder", isInDataFolder: true } }],
+  ["that cannot be listed", "attention", /cannot be listed: it is gone/, { problem: "it is gone" }],
+  ["without PostgreSQL", "unchecked", /PostgreSQL is not in them/, { hasDatabase: false }],
+])("backups: %s", (_, verdict, text, backups) => {
+  const findings = examine({ ...GOOD, backups: { ...GOOD_BACKUPS, ...backups } });
+  const { verdict: found, found: said } = findings.find(({ check }) => check === "backup") ?? {};
+  expect([found, said]).toEqual([verdict, expect.stringMatching(text)]);
+});
+
+test("backups that fail at the moment count, however they are set up", () => {
+  const health = { ...HEALTHY, backups: "the last backup failed" };
+  expect(found({ health }).backup).toBe("attention");
 });
 
 test.each<[string, Verdict, string, Partial<Evidence>, Partial<NodeFacts>]>([

@@ -7,6 +7,7 @@ import { controlPlane, type Server } from "../../calls/client.ts";
 import { adminToken } from "../../calls/credentials.ts";
 import { Failure, UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
+import { type BackupEvidence, backupEvidence } from "./backups.ts";
 import type { DirectEvidence } from "./direct.ts";
 import type { LiveEvidence } from "./live.ts";
 import { silentTurnServers } from "./turn.ts";
@@ -30,6 +31,8 @@ export interface Evidence extends LiveEvidence {
   readonly hasDemo: boolean | undefined;
   /** Publishable keys that allow every origin; undefined: as above. */
   readonly openKeys: readonly OpenKey[] | undefined;
+  /** undefined: the server is of an earlier version, or could not answer. */
+  readonly backups: BackupEvidence | undefined;
   /** undefined: doctor was run with the token of an operator. */
   readonly adminTokenChars: number | undefined;
   readonly ready: { readonly status: Status; readonly wrong: readonly string[] };
@@ -49,8 +52,9 @@ export async function gatherEvidence(input: Input, direct: DirectEvidence): Prom
   const { value: token } = adminToken(input);
   // The request that needs the token comes first: if the token is wrong, the others are useless.
   const apps = await unlessBroken(server.getAll<{ _id: string; name: string }>("/apps").then(({ data }) => data));
-  const [facts, openKeys, own, ready, metrics, control] = await Promise.all([
+  const [facts, backups, openKeys, own, ready, metrics, control] = await Promise.all([
     unlessBroken(nodeFacts(server)),
+    unlessBroken(backupEvidence(server)),
     apps && unlessBroken(openKeysOf(server, apps)),
     readiness(input, new URL(server.origin)),
     readiness(input, publicUrl),
@@ -63,6 +67,7 @@ export async function gatherEvidence(input: Input, direct: DirectEvidence): Prom
     facts,
     hasDemo: apps?.some(({ name }) => name === "demo"),
     openKeys,
+    backups,
     adminTokenChars: token.startsWith("op_") ? undefined : token.length,
     health: own.status === undefined ? undefined : own.checks,
     direct,

@@ -29,9 +29,9 @@ const LIVE: Readonly<Record<string, LiveCheck>> = {
     direct: "database",
   },
   NATS: {
-    names: ["nats"],
+    names: ["nats", "versions"],
     report: serious,
-    todo: "start NATS: the nodes find each other again by themselves. If its address has changed, set PARLEY_NATS_URL and restart",
+    todo: "start NATS: the nodes find each other again by themselves. If its address has changed, set PARLEY_NATS_URL and restart. A node that cannot be understood is of another version: upgrade all to one",
     direct: "nats",
   },
   "recordings storage": {
@@ -49,6 +49,11 @@ const LIVE: Readonly<Record<string, LiveCheck>> = {
     names: ["history"],
     report: serious,
     todo: "free disk space, or start PostgreSQL; the log has the cause (messages of channels with history cannot be stored)",
+  },
+  backup: {
+    names: ["backups"],
+    report: attention,
+    todo: 'the log has the cause (a backup failed), and "parley backups list" too; try again with "parley backups start"',
   },
   "open files": {
     names: ["files"],

@@ -5,6 +5,7 @@ import type { Config } from "../../../config/settings.ts";
 import type { Node } from "../../../node/node.ts";
 import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../../../node/parts/first-run.ts";
 import type { Log } from "../../../telemetry/log.ts";
+import { VERSION } from "../../../version.ts";
 import { currentName } from "../../calls/contexts.ts";
 import { noteServer } from "../../calls/running-server.ts";
 import { noteForUser } from "../../calls/user-services.ts";
@@ -70,6 +71,7 @@ function noteUntilExit(node: Announced, config: Config, log: Log): boolean {
     url: seenHere(node.url, node.host),
     controlUrl: seenHere(node.adminUrl, adminHost || node.host),
     domain: config.domain,
+    version: VERSION,
   };
   try {
     process.on("exit", noteForUser(process.env, { ...addresses, data: config.data }));

@@ -1,8 +1,10 @@
 /** `parley worker`: one of the processes that `parley up --workers` starts. Its supervisor says which settings it has. */
 import { type Node, startNode } from "../../../node/node.ts";
 import { type Log, makeLog } from "../../../telemetry/log.ts";
+import { VERSION } from "../../../version.ts";
 import { hasEnded } from "../../../workers/activity.ts";
 import { DRAIN_SLACK_MS, ORPHAN_DRAIN_MS, ORPHAN_MAX_MS } from "../../../workers/limits.ts";
+import { type Begin, OTHER_VERSION } from "../../../workers/messages.ts";
 import { removeRunFolder } from "../../../workers/run-folder.ts";
 import { SupervisorConnection } from "../../../workers/supervisor-connection.ts";
 import { reportOf } from "../../line/errors.ts";
@@ -20,13 +22,15 @@ export async function runWorker({ operands }: Input): Promise<undefined> {
   const { config, nodeId } = connection.begin;
   const log = makeLog(config.logLevel, config.logFormat, { node: nodeId, worker: connection.slot });
   try {
+    refuseOtherVersion(connection.begin);
     const node = await startNode(connection.begin, nodeId, log, { team: connection });
     onEnd(node, connection, log, supervisor);
     const { url, host, adminUrl, port, adminPort } = node;
     const firstRunText = await keepFirstRun(node, config.data);
     connection.ready({ url, host, adminUrl, port, adminPort, ...(firstRunText !== undefined && { firstRunText }) });
   } catch (error) {
-    const report = reportOf(error);
+    const report = error instanceof OfOtherVersion ? { ...OTHER, message: error.message } : reportOf(error);
+    if (error instanceof OfOtherVersion) log.error(error.message);
     // Unexpected: its stack must be shown.
     if (!report) throw error;
     connection.failed(report);
@@ -34,6 +38,17 @@ export async function runWorker({ operands }: Input): Promise<undefined> {
     process.exit(report.exitCode);
   }
   return undefined;
+}
+
+class OfOtherVersion extends Error {}
+const OTHER = { exitCode: 1, code: OTHER_VERSION } as const;
+
+/** The files of Parley were replaced while it runs. What the supervisor sends, and what the stores expect, may be different. */
+function refuseOtherVersion({ version = "0.1.0" }: Begin): void {
+  if (version !== VERSION)
+    throw new OfOtherVersion(
+      `a new worker is Parley ${VERSION}, and this service is still ${version}: restart the service to finish the upgrade`,
+    );
 }
 
 function onEnd(node: Node, connection: SupervisorConnection, log: Log, supervisor: number): void {

@@ -1,4 +1,4 @@
-/** Commands on the store of a stopped server, as processes. */
+/** Backup, restore and other commands on what a server keeps, as processes. */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import {
@@ -12,12 +12,11 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parleyCommand } from "../../../../test/support/command.ts";
 import { IS_FULL } from "../../../../test/support/slack.ts";
 import { Terminal } from "../../../../test/support/terminal.ts";
-import { backupStore } from "../../../store/backup.ts";
-import { CopyInterrupted } from "../../../store/copy-store.ts";
+import { readArchive } from "../../../durable/archive/read.ts";
 import { schemaVersion } from "../../../store/migrate.ts";
 import { parley, startServer, temporaryFolder } from "../../testing/kit.ts";
 
@@ -26,18 +25,15 @@ setDefaultTimeout(60_000);
 const folder = temporaryFolder();
 const seed = join(folder, "seed");
 let adminToken = "";
-let appSecret = "";
 /** The results of commands while the server was running. */
 let whileRunning: Awaited<ReturnType<typeof parley>>[] = [];
 
 beforeAll(async () => {
   const server = await startServer(seed);
   adminToken = server.adminToken;
-  appSecret = server.env.PARLEY_APP_SECRET ?? "";
   const foreign = join(folder, "while-running.sqlite");
   almostStore(foreign);
   const commands = [
-    ["backup", join(folder, "never")],
     ["admin", "reset-token", "--yes"],
     ["restore", foreign, "--yes"],
     ["up", "--port", "0"],
@@ -70,24 +66,14 @@ function newData(): string {
 }
 
 async function newBackup(data = newData()): Promise<string> {
-  const file = join(folder, `backup-${++folders}.sqlite`);
+  const file = join(folder, `backup-${++folders}.backup`);
   expect((await parley(["backup", file, "--data", data])).exitCode).toBe(0);
   return file;
 }
 
-test("a backup that is interrupted leaves nothing behind, and says how far it was", async () => {
-  const data = newData();
-  const file = join(folder, "interrupted.sqlite");
-  const interrupt = new AbortController();
-  const made = backupStore(data, file, false, { signal: interrupt.signal });
-  interrupt.abort();
-  expect(await made.catch((error: unknown) => error)).toBeInstanceOf(CopyInterrupted);
-  expect(readdirSync(folder).filter((name) => name.startsWith("interrupted"))).toEqual([]);
-});
-
 test.if(IS_FULL)("a long backup shows how far it is on a terminal; Ctrl-C ends it with 130", async () => {
   const data = newData();
-  const file = join(folder, "long.sqlite");
+  const file = join(folder, "long.backup");
   {
     using db = new Database(join(data, "parley.sqlite"), { readwrite: true });
     db.run("CREATE TABLE padding (bytes BLOB)");
@@ -108,7 +94,6 @@ test("while the server is running, no command changes its store", () => {
     expect([exitCode, stdout]).toEqual([1, ""]);
     expect(stderr).toContain(`another Parley process is using ${seed}: it serves http://127.0.0.1:`);
   }
-  expect(existsSync(join(folder, "never"))).toBe(false);
   expect(readdirSync(seed).sort()).toEqual([
     "first-run.txt",
     "history.sqlite",
@@ -119,16 +104,52 @@ test("while the server is running, no command changes its store", () => {
   ]);
 });
 
+/** The files of a backup, in a folder of their own. */
+async function filesOf(backup: string, key?: string): Promise<string> {
+  const into = join(folder, `files-${++folders}`);
+  const archive = await readArchive(Bun.file(backup).stream(), { key: key ? Buffer.from(key, "base64") : undefined });
+  for await (const { name, bytes } of archive.entries) {
+    mkdirSync(dirname(join(into, name)), { recursive: true });
+    writeFileSync(join(into, name), Buffer.concat(await Array.fromAsync(bytes)));
+  }
+  return into;
+}
+
 test("a backup is one file that only its owner can read, and a note says that the master key is not in it", async () => {
   const data = newData();
-  const file = join(folder, "one.sqlite");
+  const file = join(folder, "one.backup");
   const made = await parley(["backup", file, "--data", data]);
-  expect([made.exitCode, made.stdout]).toEqual([0, `file   ${file}\nbytes  ${statSync(file).size}\n`]);
-  expect(made.stderr).toContain(`The master key is NOT in it: keep ${join(data, "master.key")} in another place`);
-  expect(made.stderr).toContain("copy history.sqlite");
+  expect([made.exitCode, made.stderr]).toEqual([
+    0,
+    `The master key is not in it: keep ${join(data, "master.key")} in another place. Without it the secrets in this backup are lost.\n`,
+  ]);
+  expect(made.stdout).toMatch(
+    new RegExp(`^file +${file}\nbytes +${statSync(file).size}\nat +20[^\n]+Z\nrecordings +copied\nencrypted +no\n$`),
+  );
   expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect(readdirSync(folder).filter((name) => name.includes("partial") || name.startsWith("one.sqlite-"))).toEqual([]);
-  expect(readFileSync(file).includes(readFileSync(join(data, "master.key"), "utf8").trim())).toBe(false);
+  expect(readdirSync(folder).filter((name) => name.includes("one.backup."))).toEqual([]);
+  expect(readdirSync(data).sort()).toEqual(["first-run.txt", "master.key", "parley.sqlite"]);
+  expect(readdirSync(await filesOf(file)).sort()).toEqual(["parley.sqlite"]);
+});
+
+test("with --with-master-key and PARLEY_BACKUP_KEY, a backup is encrypted and restores on an empty machine", async () => {
+  const data = newData();
+  const env = { PARLEY_BACKUP_KEY: Buffer.alloc(32, 7).toString("base64") };
+  const file = join(folder, "sealed.backup");
+  const made = await parley(["backup", file, "--data", data, "--with-master-key", "--json"], { env });
+  expect(JSON.parse(made.stdout)).toMatchObject({ file, encrypted: true, masterKeyIncluded: true });
+  const masterKey = readFileSync(join(data, "master.key"), "utf8");
+  for (const secret of [masterKey.trim(), "SQLite format 3"]) expect(readFileSync(file).includes(secret)).toBe(false);
+  const empty = join(folder, "empty-machine");
+  const withoutKey = await parley(["restore", file, "--data", empty]);
+  expect([withoutKey.exitCode, withoutKey.stderr]).toEqual([1, expect.stringContaining("PARLEY_BACKUP_KEY")]);
+  const otherKey = { PARLEY_BACKUP_KEY: Buffer.alloc(32, 8).toString("base64") };
+  const wrong = await parley(["restore", file, "--data", empty], { env: otherKey });
+  expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining("encrypted with another key")]);
+  expect(existsSync(join(empty, "parley.sqlite"))).toBe(false);
+  expect((await parley(["restore", file, "--data", empty], { env })).exitCode).toBe(0);
+  expect(readFileSync(join(empty, "master.key"), "utf8")).toBe(masterKey);
+  expect(statSync(join(empty, "master.key")).mode & 0o777).toBe(0o600);
 });
 
 test("a backup replaces a file only with --force", async () => {
@@ -136,12 +157,20 @@ test("a backup replaces a file only with --force", async () => {
   const file = join(folder, "kept");
   writeFileSync(file, "mine");
   const refused = await parley(["backup", file, "--data", data]);
-  expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining("exists already")]);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("already")]);
   expect(readFileSync(file, "utf8")).toBe("mine");
-  const forced = await parley(["backup", file, "--data", data, "--force", "--json"]);
-  expect(JSON.parse(forced.stdout)).toEqual({ file, bytes: statSync(file).size, masterKeyIncluded: false });
-  const itself = await parley(["backup", join(data, "parley.sqlite"), "--data", data, "--force"]);
-  expect([itself.exitCode, itself.stderr]).toEqual([2, expect.stringContaining("is the store itself")]);
+  expect((await parley(["backup", file, "--data", data, "--force"])).exitCode).toBe(0);
+  expect(readdirSync(await filesOf(file))).toContain("parley.sqlite");
+});
+
+test("in a folder, a backup gets a name by its time, and a restore takes the newest", async () => {
+  const data = newData();
+  const to = join(folder, "many/");
+  for (let i = 0; i < 2; i++) expect((await parley(["backup", to, "--data", data])).exitCode).toBe(0);
+  const names = readdirSync(to).sort();
+  expect(names).toEqual([expect.stringMatching(/^parley-\d{8}T\d{6}Z.*\.backup$/), expect.any(String)]);
+  const restored = await parley(["restore", to, "--data", data, "--yes"]);
+  expect(restored.exitCode).toBe(0);
 });
 
 test("without a store, backup and reset-token fail and create none", async () => {
@@ -162,15 +191,20 @@ test("a restored store serves with its old keys, and replaces an existing one on
   const refused = await parley(["restore", backup, "--data", data]);
   expect([refused.exitCode, refused.stderr]).toEqual([
     2,
-    `parley: nothing was changed, because there is no terminal to ask on: add --yes to replace the store in ${data}, which is lost then\n`,
+    `parley: nothing was changed, because there is no terminal to ask on: add --yes to replace the store in ${data}; its files are kept in before-restore until the next restore\n`,
   ]);
-  const forced = await parley(["restore", backup, "--data", data, "--yes"]);
-  expect(forced).toEqual({
-    exitCode: 0,
-    stdout: `store       ${join(data, "parley.sqlite")}\nschema      ${schemaVersion()}\nmaster key  fits\n`,
-    stderr: "",
-  });
-  expect(readdirSync(data).sort()).toEqual(["first-run.txt", "master.key", "parley.sqlite"]);
+  const forced = await parley(["restore", backup, "--data", data, "--yes", "--json"]);
+  expect(forced.exitCode).toBe(0);
+  expect(JSON.parse(forced.stdout)).toMatchObject({ data, schema: schemaVersion(), masterKey: "fits", recordings: 0 });
+  expect(forced.stderr).toContain(`The files that were replaced are in ${join(data, "before-restore")}`);
+  expect(readdirSync(data).sort()).toEqual([
+    "before-restore",
+    "first-run.txt",
+    "master.key",
+    "parley.sqlite",
+    "recordings",
+  ]);
+  expect(readdirSync(join(data, "before-restore"))).toContain("parley.sqlite");
   expect(statSync(join(data, "parley.sqlite")).mode & 0o777).toBe(0o600);
   const server = await startServer(data);
   try {
@@ -194,7 +228,7 @@ test("a backup after a crash has the last changes, and a restore over a crashed 
   expect(statSync(join(data, "parley.sqlite-wal")).size).toBeGreaterThan(0);
   const crashed = join(folder, "crashed");
   cpSync(data, crashed, { recursive: true });
-  expect(namesIn(await newBackup(data))).toEqual(["demo", "late"]);
+  expect(namesIn(join(await filesOf(await newBackup(data)), "parley.sqlite"))).toEqual(["demo", "late"]);
 
   // The log of the crashed store must not be applied to the restored file.
   expect((await parley(["restore", old, "--data", crashed, "--force"])).exitCode).toBe(0);
@@ -210,17 +244,32 @@ function namesIn(store: string): string[] {
     .map((row) => row.name);
 }
 
-test("a restore warns if the master key is missing or does not fit", async () => {
+test("a restore names a master key that is missing or does not fit before it changes anything", async () => {
   const backup = await newBackup();
   const data = join(folder, "fresh", "data");
-  const missing = await parley(["restore", backup, "--data", data, "--json"]);
-  expect(JSON.parse(missing.stdout)).toMatchObject({ store: join(data, "parley.sqlite"), masterKey: "missing" });
-  expect(missing.stderr).toContain(
-    `Warning: there is no master key: put the master key of the time of the backup at ${data}`,
-  );
+  const missing = await parley(["restore", backup, "--data", data]);
+  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("there is no master key")]);
   const env = { PARLEY_MASTER_KEY: Buffer.alloc(32).toString("base64") };
-  const other = await parley(["restore", backup, "--data", data, "--force"], { env });
-  expect([other.exitCode, other.stderr]).toEqual([0, expect.stringContaining("does not open the secrets")]);
+  const other = await parley(["restore", backup, "--data", data], { env });
+  expect([other.exitCode, other.stderr]).toEqual([1, expect.stringContaining("the master key is another one")]);
+  expect(existsSync(join(data, "parley.sqlite"))).toBe(false);
+  const without = await parley(["restore", backup, "--data", data, "--without-master-key", "--json"]);
+  expect(JSON.parse(without.stdout)).toMatchObject({ data, masterKey: "missing" });
+  expect(without.stderr).toContain("Warning: the secrets cannot be read");
+});
+
+test("a single file that 0.1.0 has written is restored; messages stay as they are", async () => {
+  const file = join(await filesOf(await newBackup()), "parley.sqlite");
+  const data = newData();
+  writeFileSync(join(data, "history.sqlite"), "");
+  expect((await parley(["restore", file, "--data", data, "--yes"])).exitCode).toBe(0);
+  expect(readdirSync(data).sort()).toEqual([
+    "before-restore",
+    "first-run.txt",
+    "history.sqlite",
+    "master.key",
+    "parley.sqlite",
+  ]);
 });
 
 test("a damaged store can be replaced by a backup", async () => {
@@ -234,14 +283,14 @@ test("a damaged store can be replaced by a backup", async () => {
     using db = new Database(path, { readonly: true });
     return db.query("SELECT * FROM apps").all();
   };
-  expect(appsIn(join(data, "parley.sqlite"))).toEqual(appsIn(backup));
+  expect(appsIn(join(data, "parley.sqlite"))).toEqual(appsIn(join(await filesOf(backup), "parley.sqlite")));
 });
 
 test("a restored store has no sessions of the dashboard, and its audit names the restore", async () => {
   const data = newData();
   const path = join(data, "parley.sqlite");
   alter(path, "INSERT INTO dashboard_sessions VALUES ('d', NULL, 'c', 1, 9999999999999)");
-  const backup = join(data, "with-session.sqlite");
+  const backup = join(folder, "with-session.backup");
   expect((await parley(["backup", backup, "--data", data])).exitCode).toBe(0);
   expect((await parley(["restore", backup, "--data", data, "--force"])).exitCode).toBe(0);
   using db = new Database(path, { readonly: true });
@@ -249,12 +298,13 @@ test("a restored store has no sessions of the dashboard, and its audit names the
   expect(db.query("SELECT who, what, target FROM audit ORDER BY id DESC LIMIT 1").get()).toEqual({
     who: "command line",
     what: "store restored",
-    target: "with-session.sqlite",
+    target: "with-session.backup",
   });
 });
 
 test("a file that is not a complete backup of Parley is refused before anything is changed", async () => {
-  const good = await newBackup();
+  const whole = await newBackup();
+  const good = join(await filesOf(whole), "parley.sqlite");
   const data = newData();
   const before = readFileSync(join(data, "parley.sqlite"));
   const bad = (name: string, change: (path: string) => void): string => {
@@ -265,8 +315,10 @@ test("a file that is not a complete backup of Parley is refused before anything 
   };
   const cases: [string, string][] = [
     [join(folder, "absent"), "there is no file"],
-    [folder, "is not a file"],
-    [bad("text", (path) => writeFileSync(path, "hello")), "is not a backup of Parley"],
+    [folder, "there is no backup in"],
+    [bad("text", (path) => writeFileSync(path, "hello, this is text")), "not a backup of Parley"],
+    [bad("short", (path) => writeFileSync(path, readFileSync(whole).subarray(0, -100))), "ends early"],
+    [bad("flipped", (path) => writeFileSync(path, flipped(readFileSync(whole)))), "is damaged"],
     [bad("other-app", (path) => alter(path, "PRAGMA application_id = 7")), "is not a backup of Parley"],
     [bad("newer", (path) => alter(path, "INSERT INTO migrations VALUES (9999, 0)")), "was made by a newer Parley"],
     [bad("no-migrations", (path) => alter(path, "DROP TABLE migrations")), "is damaged: no such table: migrations"],
@@ -274,56 +326,21 @@ test("a file that is not a complete backup of Parley is refused before anything 
     [bad("hole", (path) => writeFileSync(path, readFileSync(good).fill(0x5a, 8192))), "is damaged"],
     [bad("live", (path) => writeFileSync(`${path}-wal`, "changes")), "is a store and not a backup"],
   ];
-  const ended = await Promise.all(cases.map(([file]) => parley(["restore", file, "--data", data, "--force"])));
+  const ended = [];
+  for (const [file] of cases) ended.push(await parley(["restore", file, "--data", data, "--force"]));
   for (const [at, { exitCode, stdout, stderr }] of ended.entries())
     expect([exitCode, stdout, stderr]).toEqual([1, "", expect.stringContaining(cases[at]?.[1] ?? "")]);
   expect(readFileSync(join(data, "parley.sqlite")).equals(before)).toBe(true);
   expect(readdirSync(data).sort()).toEqual(["first-run.txt", "master.key", "parley.sqlite"]);
 });
 
+function flipped(bytes: Buffer): Buffer {
+  const at = Math.floor(bytes.length / 2);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  return bytes;
+}
+
 function alter(path: string, statement: string): void {
   using db = new Database(path, { readwrite: true });
   db.run(statement);
 }
-
-test("a new admin token works, and the old one no longer does", async () => {
-  const data = newData();
-  const refused = await parley(["admin", "reset-token", "--data", data]);
-  expect([refused.exitCode, refused.stdout, refused.stderr]).toEqual([2, "", expect.stringContaining("add --yes")]);
-  const reset = await parley(["admin", "reset-token", "--data", data, "--yes"]);
-  expect(reset.stderr).toBe("The admin token is shown only this once: save it now.\n");
-  const env = { PARLEY_ADMIN_TOKEN: "set-by-the-operator" };
-  const second = await parley(["admin", "reset-token", "--data", data, "--json", "--yes"], { env });
-  expect(second.stderr).toContain("PARLEY_ADMIN_TOKEN is set: a server started with it uses that token");
-  const { adminToken: newest } = JSON.parse(second.stdout) as { adminToken: string };
-  const server = await startServer(data);
-  try {
-    const env = { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: newest };
-    const { stdout } = await parley(["audit", "--what", "admin token reset", "--json"], { env });
-    const entries = stdout
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as object);
-    const entry = { who: "command line", what: "admin token reset", on: "admin", app: null, address: null };
-    expect(entries).toEqual([expect.objectContaining(entry), expect.objectContaining(entry)]);
-    const codes = [newest, reset.stdout.trim(), adminToken].map(async (token) => {
-      const { exitCode } = await parley(["apps", "list"], {
-        env: { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: token },
-      });
-      return exitCode;
-    });
-    expect(await Promise.all(codes)).toEqual([0, 1, 1]);
-  } finally {
-    await server.stop();
-  }
-});
-
-test("a server is not set to the secret key of one of its applications as its admin token", async () => {
-  const args = ["up", "--port", "0", "--data", newData()];
-  const { exitCode, stderr } = await parley(args, { env: { PARLEY_ADMIN_TOKEN: appSecret } });
-  expect([exitCode, stderr]).toEqual([
-    2,
-    expect.stringContaining("parley: PARLEY_ADMIN_TOKEN is the secret key of the application demo"),
-  ]);
-  expect(stderr).not.toContain(appSecret);
-});
