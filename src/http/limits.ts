@@ -28,6 +28,8 @@ export const TOKEN_CHECKS_PER_REQUEST = 5;
 /** Recordings that are sent to operators at the same time: from a bucket with a piece of 2 MiB of each in memory, from a folder with a smaller one. */
 export const BUCKET_DOWNLOADS_MAX = 16;
 export const FOLDER_DOWNLOADS_MAX = 64;
+/** Backups, of which a piece of up to 8 MiB is in memory. */
+export const BACKUP_DOWNLOADS_MAX = 4;
 
 /** A DNS name, or an IPv6 address in brackets, with a port. */
 export const HOST_MAX_CHARS = 255;

@@ -11,6 +11,7 @@ import { RoomTokens } from "../access/tokens/room-token.ts";
 import { systemClock as clock, DOUBTED_STEP_MS } from "../base/clock.ts";
 import { Repeating } from "../base/repeating.ts";
 import { Throttle } from "../base/throttle.ts";
+import type { BackupService } from "../durable/schedule/service.ts";
 import { ClusterEngine } from "../engine/cluster/cluster-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { HistoryStore } from "../history/contract/history.ts";
@@ -26,6 +27,7 @@ import type { MeetingRetention } from "../meetings/retention.ts";
 import { LateRoomHooks } from "../realtime/connections/room-hooks.ts";
 import type { SocketData } from "../realtime/frames/socket-handlers.ts";
 import type { TailNodes } from "../realtime/operators/tail-nodes.ts";
+import type { HoldStill } from "../store/contract/still-files.ts";
 import { ClockWatch } from "../telemetry/clock-watch.ts";
 import { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -34,14 +36,17 @@ import { Vitals } from "../telemetry/vitals.ts";
 import { VERSION } from "../version.ts";
 import { Listeners } from "./listeners.ts";
 import { type Access, buildAccess } from "./parts/access.ts";
+import { buildBackups } from "./parts/backups.ts";
 import type { NodeContext } from "./parts/context.ts";
-import { natsOf } from "./parts/engine.ts";
+import { buildDataReports } from "./parts/data.ts";
+import { natsOf, notUnderstoodBy } from "./parts/engine.ts";
 import { LOOPBACK } from "./parts/first-run.ts";
 import { buildRuleChanges, buildTrimming } from "./parts/history.ts";
 import { buildMeetingRetention, buildMeetingService } from "./parts/meetings.ts";
 import { buildRealtime, type Realtime } from "./parts/realtime.ts";
 import { buildRecordings, type RecordingService } from "./parts/recordings.ts";
 import { buildRooms, type RoomService } from "./parts/rooms.ts";
+import { buildSweeps, type Sweeps } from "./parts/sweeps.ts";
 import { buildTail } from "./parts/tail.ts";
 import type { Team } from "./parts/team.ts";
 import { buildTurn } from "./parts/turn.ts";
@@ -65,9 +70,11 @@ export interface NodeParts {
   readonly rooms: RoomService;
   readonly meetings: Meetings;
   readonly recordings: RecordingService;
+  readonly backups: BackupService;
   readonly tails: TailNodes;
   readonly historyTrimming: HistoryTrimming;
   readonly meetingRetention: MeetingRetention;
+  readonly sweeps: Sweeps;
   readonly ruleChanges: RuleChanges;
   readonly blockSweep: BlockSweep;
   readonly sessionSweep: Repeating;
@@ -83,6 +90,7 @@ export interface NodeParts {
 
 export interface BuildOptions extends Pick<NodeContext, "config" | "sources" | "nodeId" | "log" | "store"> {
   readonly history: HistoryStore;
+  readonly holdStill?: HoldStill | undefined;
   readonly team?: Team | undefined;
   readonly loadPages: () => Promise<PageServer>;
 }
@@ -129,6 +137,9 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     },
   });
 
+  const { nodeRequests } = realtime.hub;
+  const backups = buildBackups({ ...context, recordings, holdStill: options.holdStill, nodeRequests });
+
   // Background work, which start.ts starts.
   const blockSweep = new BlockSweep({
     blocks: realtime.blocks,
@@ -138,6 +149,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   });
   const historyTrimming = buildTrimming({ ...context, keyring });
   const meetingRetention = buildMeetingRetention(context);
+  const sweeps = buildSweeps(context);
   const ruleChanges = buildRuleChanges({ ...context, keyring, clock: realtime.clock });
   const sessionSweep = new Repeating(
     SESSION_SWEEP_EVERY_MS,
@@ -165,6 +177,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const own = ownChecks({
     isNatsUp: natsOf(config, realtime.engine),
     unheardWorkers: unheardBy(context, realtime.engine),
+    notUnderstood: notUnderstoodBy(realtime.engine),
     isHistoryUp: () => context.history.isUp,
     mendings: recordings.mendings,
     certificate: () => listeners.certificate,
@@ -182,6 +195,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     team,
     recordings: recordings.state,
     canMend: recordings.canMend,
+    backups: () => backups.health,
     monotonicMs: clock.monotonicMs,
     failed: (err) => log.error({ err }, "the store cannot be written to"),
   });
@@ -191,6 +205,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
   const facts = factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length });
   const services = {
+    backups,
     turn,
     keyring,
     directory,
@@ -202,6 +217,8 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     recordings,
     tails,
     ruleChanges,
+    sweeps,
+    dataReports: buildDataReports(context, recordings),
   };
   const pages = await options.loadPages();
   team?.onMeasure(() => metrics.text());
@@ -214,9 +231,11 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     rooms,
     meetings,
     recordings,
+    backups,
     tails,
     historyTrimming,
     meetingRetention,
+    sweeps,
     ruleChanges,
     blockSweep,
     sessionSweep,

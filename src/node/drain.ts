@@ -34,9 +34,12 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   await node.clockWatch.stop();
   await node.historyTrimming.stop();
   await node.meetingRetention.stop();
+  await node.sweeps.apps.stop();
+  await node.sweeps.oldRows.stop();
   await node.ruleChanges.stop();
   // After the requests: it writes what they have queued.
   await access.auditTrail.stop();
+  await node.backups.stop();
   await recordings.stop();
   // Messages that wait for their store are counted when it has answered.
   await realtime.hub.publishing.close();

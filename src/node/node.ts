@@ -3,10 +3,12 @@ import { ConfigError, type Loaded } from "../config/load.ts";
 import { loadBundle } from "../http/pages/bundle.ts";
 import { type PageServer, Pages } from "../http/pages/pages.ts";
 import { TlsError } from "../http/server/listener.ts";
+import { noteVersion } from "../store/identity.ts";
 import type { Log } from "../telemetry/log.ts";
 import { VERSION } from "../version.ts";
 import { buildNode } from "./build.ts";
 import { drainNode } from "./drain.ts";
+import { checkBackupSettings } from "./parts/backups.ts";
 import { type FirstRun, finishFirstRun } from "./parts/first-run.ts";
 import { checkStorageSettings } from "./parts/recordings.ts";
 import { openStores } from "./parts/stores.ts";
@@ -52,9 +54,11 @@ export async function startNode(
       "PARLEY_MASTER_KEY is required with PARLEY_DATABASE_URL, the same on every node (make one: openssl rand -base64 32)",
     );
   checkStorageSettings(config);
-  const { store, history } = await openStores(config, log, team);
+  checkBackupSettings(config);
+  const { store, history, holdStill } = await openStores(config, log, team);
   try {
-    const parts = await buildNode({ config, sources, nodeId, log, store, history, loadPages, team });
+    await noteVersion(store, VERSION);
+    const parts = await buildNode({ config, sources, nodeId, log, store, history, holdStill, loadPages, team });
     const node = await startParts(parts);
     const { access, listeners } = node;
     return {

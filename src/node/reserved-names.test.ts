@@ -4,10 +4,9 @@ import { loadConfig } from "../config/load.ts";
 import type { PageServer } from "../http/pages/pages.ts";
 import { roomName } from "../rooms/fields.ts";
 import { RESERVED_NAMES } from "../rooms/reserved-names.ts";
-import { openStore } from "../store/open.ts";
 import { makeLog } from "../telemetry/log.ts";
 import { buildNode } from "./build.ts";
-import { openHistory } from "./parts/history.ts";
+import { openEmbedded } from "./parts/stores.ts";
 
 /** Paths such as `/:roomName` are the rooms' own. */
 const firstSegment = (path: string): string => path.split("/")[1] ?? "";
@@ -16,8 +15,7 @@ test("a room gets no name that is an address of the service", async () => {
   using folder = scratch();
   const loaded = loadConfig(new Map([["data", folder.path]]), {});
   const log = makeLog("silent", "json", "test");
-  const store = await openStore(folder.path);
-  const history = await openHistory(loaded.config, log);
+  const { store, history } = await openEmbedded(loaded.config, log);
   const loadPages = async () => ({}) as PageServer;
   const { routes } = await buildNode({ ...loaded, nodeId: "n1", log, store, history, loadPages });
   const paths = [...Object.keys(routes.publicRoutes), ...Object.keys(routes.adminRoutes)];

@@ -7,12 +7,16 @@ export interface RunningNode extends NodeParts {
 }
 
 /** What one worker does for all of them. Several may do it for a moment, and nodes without a team all do: nothing is done twice. */
-async function startOnce({ rooms, historyTrimming, meetingRetention, recordings }: NodeParts): Promise<void> {
+async function startOnce(parts: NodeParts): Promise<void> {
+  const { rooms, historyTrimming, meetingRetention, recordings, sweeps, backups } = parts;
   // Not awaited: very many rooms may have come due while no node was running. Until they are archived they are hidden.
   void rooms.expiry.start();
   historyTrimming.start();
   meetingRetention.start();
   recordings.start();
+  backups.lead();
+  sweeps.apps.start();
+  sweeps.oldRows.start();
 }
 
 export async function startParts(parts: NodeParts): Promise<RunningNode> {
@@ -25,6 +29,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   const { team } = context;
   if (team) team.onLead(() => void startOnce(parts));
   else await startOnce(parts);
+  parts.backups.watch();
   parts.ruleChanges.start(parts.access.keyring.appIds);
   blockSweep.start();
   sessionSweep.start();

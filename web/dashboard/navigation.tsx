@@ -36,13 +36,19 @@ const OF_APP: readonly Group[] = [
       { title: "Meetings", to: "/meetings" },
       { title: "Recordings", to: "/recordings" },
       { title: "Usage", to: "/usage" },
+      { title: "Data", to: "/data" },
     ],
   },
   { title: "Help", entries: [{ title: "Why not?", to: "/why-not" }] },
 ];
 
 const OF_SERVICE: readonly Group[] = [
-  { entries: [{ title: "Overview", to: "/" }] },
+  {
+    entries: [
+      { title: "Overview", to: "/" },
+      { title: "Data", to: "/data" },
+    ],
+  },
   { title: "Live", entries: [{ title: "Console", to: "/console" }] },
   { title: "Help", entries: [{ title: "Why not?", to: "/why-not" }] },
 ];
@@ -51,6 +57,7 @@ const OPERATE: Group = {
   title: "Operate",
   entries: [
     { title: "Nodes", to: "/nodes" },
+    { title: "Backups", to: "/backups" },
     { title: "Audit", to: "/audit" },
     { title: "Operators", to: "/operators" },
     { title: "Settings", to: "/settings" },
@@ -123,13 +130,17 @@ function isCurrent(to: string, root: string): boolean {
 
 const ALL = "";
 const NEW = "+";
+/** Pages that the service has as well as each application. */
+const OF_BOTH = ["console", "data", "why-not"];
 
 function AppSwitcher() {
   const choose = (chosen: string): void => {
     if (chosen === NEW) return navigate("/new-application");
-    const [, , , page = ""] = rawPath.value.split("/");
+    const [, first = "", , inner = ""] = rawPath.value.split("/");
+    const page = first === "apps" ? inner : OF_BOTH.includes(first) ? first : "";
     // The same kind of page, of the other application; what is inside it does not exist there.
-    navigate(chosen === ALL ? "/" : `/apps/${encodeURIComponent(chosen)}${page && `/${page}`}`);
+    if (chosen === ALL) navigate(OF_BOTH.includes(page) ? `/${page}` : "/");
+    else navigate(`/apps/${encodeURIComponent(chosen)}${page && `/${page}`}`);
   };
   return (
     <select

@@ -21,6 +21,8 @@ import { Recordings } from "./pages/recordings/recordings.tsx";
 import { Room } from "./pages/rooms/room.tsx";
 import { Rooms } from "./pages/rooms/rooms.tsx";
 import { Audit } from "./pages/service/audit.tsx";
+import { Backups } from "./pages/service/backups.tsx";
+import { Data } from "./pages/service/data.tsx";
 import { Nodes } from "./pages/service/nodes.tsx";
 import { Operators } from "./pages/service/operators.tsx";
 import { Settings } from "./pages/service/settings.tsx";
@@ -31,7 +33,9 @@ const ROUTES: readonly (readonly [pattern: string, page: PageComponent])[] = [
   ["/", Overview],
   ["/console", Console],
   ["/why-not", WhyNot],
+  ["/data", Data],
   ["/nodes", Nodes],
+  ["/backups", Backups],
   ["/audit", Audit],
   ["/operators", Operators],
   ["/settings", Settings],
@@ -52,6 +56,7 @@ const ROUTES: readonly (readonly [pattern: string, page: PageComponent])[] = [
   ["/apps/:app/recordings", Recordings],
   ["/apps/:app/recordings/:recording", Recording],
   ["/apps/:app/usage", Usage],
+  ["/apps/:app/data", Data],
   ["/apps/:app/why-not", WhyNot],
 ];
 

@@ -101,9 +101,12 @@ export class Directory {
 
   /** In the order of their creation; `after` is the last key of the page before. */
   async keysPage(limit: number, app?: string, after?: string): Promise<KeyRow[]> {
-    // Keys are never removed. Continuing somewhere else would make a reader of all pages begin from the start, without end.
+    // Continuing somewhere else would make a reader of all pages begin from the start, without end.
     if (after !== undefined && !(await this.store.key(after)))
-      throw new Problem("invalid_request", "after: there is no such key; use the next of the page before");
+      throw new Problem(
+        "invalid_request",
+        "after: there is no such key, or not any more; use the next of the page before, or begin with the first page",
+      );
     return this.store.keysPage(limit, app === undefined ? undefined : (await this.app(app)).id, after);
   }
 
@@ -153,12 +156,14 @@ export class Directory {
   deleteApp(idOrName: string): Promise<AppRow> {
     return this.change(async (change) => {
       const now = this.nowMs();
-      const app = { ...existing(await change.app(idOrName), "application"), deleted: now };
+      const found = existing(await change.app(idOrName), "application");
+      const app = { ...found, secretSealed: "", secretDigest: "", previousSecrets: [], deleted: now };
       const keys = (await change.keys(app.id))
         .filter((key) => key.revoked === null)
         .map((key) => ({ row: { ...key, revoked: now }, secrets: [] }));
       await change.putApp(app);
       for (const { row } of keys) await change.putKey(row);
+      await change.removeSecretsOfApp(app.id);
       await change.archiveRooms(app.id, now);
       return { result: app, touched: { apps: [app], keys }, withdrawn: { kind: "app", id: app.id } };
     });
@@ -246,6 +251,7 @@ export class Directory {
       const old = existing(await change.key(id), "key");
       const key = { ...old, revoked: old.revoked ?? this.nowMs() };
       await change.putKey(key);
+      await change.removeSecretsOfKey(id);
       return { result: key, touched: { keys: [{ row: key, secrets: [] }] }, withdrawn: { kind: "key", id } };
     });
   }

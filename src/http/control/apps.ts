@@ -152,7 +152,7 @@ interface AppParts {
   readonly audit: Audit;
   readonly nowMs: () => number;
   readonly rotationGraceSeconds: number;
-  /** Removes the recordings of deleted applications in the background. */
+  /** Removes what deleted applications leave, in the background. */
   readonly clearDeleted: () => void;
   /** Resolves when the history that earlier rules have switched off is gone; false: that takes too long. */
   readonly rulesSettled: (app: AppId) => Promise<boolean>;
@@ -235,7 +235,7 @@ export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
       method: "DELETE",
       path: one,
       summary:
-        "Delete an application: its keys are revoked, its rooms archived, its recordings removed in the background",
+        "Delete an application: its keys are revoked and its secrets removed; its rooms, meetings, histories and recordings go in the background",
       response: deletedApp,
       problems: ["not_found"],
       handle: async (call, { caller }) => {

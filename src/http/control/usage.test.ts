@@ -39,6 +39,7 @@ async function usageOf(
   const endpoints = adminUsageEndpoints(guardOf("read"), {
     appIn: async () => appRow("app", { created }),
     store: { usageOf: async (_app, from) => rows.filter(({ period }) => period >= from) },
+    deletedApp: async () => undefined,
     occupancy: { connectionsOf: () => 4 },
     usage,
     gather: async () => undefined,

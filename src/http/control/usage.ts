@@ -3,9 +3,12 @@ import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
 import { type AppId, roomSpaceOf, spaceOf } from "../../base/ids.ts";
 import { type Infer, lazily } from "../../base/lazily.ts";
+import { USAGE_PERIODS } from "../../durable/limits.ts";
 import { type HistoryStore, HistoryUnavailable } from "../../history/contract/history.ts";
+import { Problem } from "../../protocol/codes.ts";
 import { periodOf } from "../../realtime/counting/usage.ts";
 import type { AppRow, Store } from "../../store/contract/store.ts";
+import type { Call } from "../request/call.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { wholeNumber } from "../shared/schemas.ts";
 import {
@@ -20,7 +23,6 @@ import {
 import type { AppIn } from "./app-in.ts";
 
 const PERIODS_DEFAULT = 12;
-const PERIODS_MAX = 120;
 
 const response = lazily(() =>
   z
@@ -40,22 +42,25 @@ const response = lazily(() =>
 interface AdminUsageParts extends UsageSources {
   readonly appIn: AppIn;
   readonly store: Pick<Store, "usageOf">;
+  /** A deleted application by its id, while its usage is kept. */
+  readonly deletedApp: (id: string) => Promise<AppRow | undefined>;
   readonly history: Pick<HistoryStore, "usage">;
 }
 
 export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsageParts): Endpoint[] {
-  const { appIn, store, history, gather } = parts;
+  const { store, history, gather } = parts;
   return [
     endpoint({
       method: "GET",
       path: "/api/internal/v1/apps/:app/usage",
       tag: "usage",
-      summary: "What an application has used, per period: a calendar month in UTC",
+      summary:
+        "What an application has used, per period: a calendar month in UTC; a deleted one by its id, for 400 days",
       guard,
       scope: "app",
       query: () =>
         z.object({
-          periods: wholeNumber(1, PERIODS_MAX)
+          periods: wholeNumber(1, USAGE_PERIODS)
             .optional()
             .transform((value) => value ?? PERIODS_DEFAULT)
             .describe("How many periods, with the present one"),
@@ -63,7 +68,7 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
       response,
       problems: ["not_found"],
       handle: async (call, { query }): Promise<Infer<typeof response>> => {
-        const app = await appIn(call);
+        const app = await usedApp(call, parts);
         await gather(app.id);
         const { concurrentNow: now, ...current } = usageNow(app.id, parts);
         const earlier = await earlierUsage(app, current.periodStartUnix, query.periods - 1, store);
@@ -78,6 +83,18 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
       },
     }),
   ];
+}
+
+/** Also a deleted one, by its id, while its usage is kept: the last months may still have to be billed. */
+async function usedApp(call: Call, { appIn, deletedApp }: AdminUsageParts): Promise<AppRow> {
+  try {
+    return await appIn(call);
+  } catch (error) {
+    const isMissing = error instanceof Problem && error.code === "not_found";
+    const deleted = isMissing ? await deletedApp(call.params.app ?? "") : undefined;
+    if (!deleted) throw error;
+    return deleted;
+  }
 }
 
 /** With its rooms, whose history is within the same limit. While history cannot be read, the rest is still shown. */

@@ -11,10 +11,10 @@ import { type Packed, pack } from "../response/packed.ts";
 import { Sources } from "./sources.ts";
 import { withoutUnusedPaths } from "./uplot.ts";
 
-const WEB = join(import.meta.dir, "../../../web");
+const PROJECT = join(import.meta.dir, "../../..");
+const WEB = join(PROJECT, "web");
 const BUILT = join(WEB, ".build");
-const CLIENT = join(WEB, "../client/src");
-const PROTOCOL = join(WEB, "../src/protocol");
+const CLIENT = join(PROJECT, "client/src");
 const MANIFEST = "manifest.json";
 /** What an executable has: an asset that scripts/build makes. */
 export const BUILT_PAGES = ".build/pages.json";
@@ -64,8 +64,7 @@ interface KeptAsset {
 /** The bundle of the present sources: from the folder of the last build, or built now. */
 export async function loadBundle(): Promise<Bundle> {
   if (Bun.isStandaloneExecutable) return bundleOf(JSON.parse(readAsset(BUILT_PAGES)) as Manifest);
-  // Everything that the pages import from this project, and the versions of the packages.
-  const files = new Sources([WEB, PROTOCOL, CLIENT], [join(WEB, "../package.json")]);
+  const files = sourcesOf(PROJECT);
   const stamp = files.stamp();
   const built = readManifest();
   if (built?.stamp === stamp) return bundleOf(built);
@@ -79,9 +78,19 @@ export async function loadBundle(): Promise<Bundle> {
   return bundle;
 }
 
-/** What an executable has under BUILT_PAGES: without dates, so that the same sources give the same bytes. */
-export const builtPages = async (): Promise<string> =>
-  JSON.stringify({ stamp: "", sources: "", ...keptParts(await build()) });
+/**
+ * What an executable has under BUILT_PAGES, and a package in web/.build: without dates, so that the same sources give the same bytes.
+ * `sources` are those with which it is to be used again.
+ */
+export const builtPages = async (sources = ""): Promise<string> =>
+  JSON.stringify({ stamp: "", sources, ...keptParts(await build()) });
+
+/** Everything that the pages import from the project in this folder, and the versions of the packages. */
+export const sourcesOf = (project: string): Sources =>
+  new Sources(
+    ["web", "src/protocol", "client/src"].map((path) => join(project, path)),
+    [join(project, "package.json")],
+  );
 
 function keptParts({ pages, assets, client }: Bundle): Omit<Manifest, "stamp" | "sources"> {
   // Sorted: the bundler works on several threads, and lists its files in any order.

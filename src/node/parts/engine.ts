@@ -6,6 +6,7 @@ import type { Engine } from "../../engine/engine.ts";
 import { Exchange } from "../../engine/local.ts";
 import type { NatsOptions, NatsTransport } from "../../engine/transport/nats.ts";
 import type { Log } from "../../telemetry/log.ts";
+import { VERSION } from "../../version.ts";
 import type { NodeContext } from "./context.ts";
 import type { Team } from "./team.ts";
 
@@ -22,14 +23,19 @@ export async function connectEngine(context: NodeContext): Promise<Engine> {
 export const natsOf = (config: Config, engine: Engine): (() => boolean) | undefined =>
   config.natsUrl !== "" && engine instanceof ClusterEngine ? () => engine.isUp : undefined;
 
+/** Nodes that this one hears and cannot understand. undefined: the node is alone. */
+export const notUnderstoodBy = (engine: Engine): (() => readonly string[]) | undefined =>
+  engine instanceof ClusterEngine ? () => engine.notUnderstood : undefined;
+
 /** Joins this worker to the others of its machine. */
-async function joinWorkers({ config, log, metrics, faults }: NodeContext, team: Team): Promise<Engine> {
+async function joinWorkers({ config, nodeId, log, metrics, faults }: NodeContext, team: Team): Promise<Engine> {
   const warn = (text: string): void => log.warn(text);
   const { UnixTransport } = await import("../../engine/transport/unix.ts");
   const { folder, slot, slots } = team;
   const isServing = (other: number): boolean => team.state.serving?.includes(other) === true;
   const engine = new ClusterEngine(await UnixTransport.join({ folder, slot, slots, isServing, warn }), {
     prefix: config.natsPrefix,
+    about: { name: nodeId, version: VERSION },
     warn,
     fault: (error, at) => faults.caught("engine", error, at),
     changed: (isUp) =>
@@ -47,6 +53,7 @@ async function connectNats({ config, nodeId, log, metrics, faults }: NodeContext
   const transport = await waitForNats({ url: natsUrl, name: `parley ${nodeId}`, warn }, log);
   const engine = new ClusterEngine(transport, {
     prefix: natsPrefix,
+    about: { name: nodeId, version: VERSION },
     warn,
     fault: (error, context) => faults.caught("engine", error, context),
     changed: (isUp) =>

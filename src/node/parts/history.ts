@@ -1,28 +1,9 @@
-/** The history of a node: in the data folder, or in PostgreSQL beside the store. */
+/** What a node does with its history besides reading and appending: trimming, and changes of rules. */
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { Config } from "../../config/settings.ts";
-import type { HistoryStore } from "../../history/contract/history.ts";
-import { openPostgresHistory } from "../../history/postgres/history.ts";
 import { RuleChanges } from "../../history/rule-changes.ts";
-import { historyFile } from "../../history/sqlite/file.ts";
-import { SqliteHistory } from "../../history/sqlite/history.ts";
 import { HistoryTrimming } from "../../history/trimming.ts";
-import type { Log } from "../../telemetry/log.ts";
 import type { NodeContext } from "./context.ts";
-
-export async function openHistory(config: Config, log: Log): Promise<HistoryStore> {
-  return config.databaseUrl === ""
-    ? openEmbeddedHistory(config, log)
-    : openPostgresHistory({ url: config.databaseUrl });
-}
-
-export const openEmbeddedHistory = (config: Config, log: Log): SqliteHistory =>
-  new SqliteHistory({
-    path: historyFile(config.data),
-    sync: config.historySync,
-    setAside: (text) => log.error(text),
-  });
 
 export function buildTrimming({ history, keyring, log }: NodeContext & { readonly keyring: Keyring }): HistoryTrimming {
   return new HistoryTrimming({

@@ -14,12 +14,11 @@ import { MEND_COMMAND, ProcessMender } from "../../recordings/mending/process-me
 import { MendingQueue } from "../../recordings/mending/queue.ts";
 import { RecentMendings } from "../../recordings/mending/recent-mendings.ts";
 import { MendingTrial } from "../../recordings/mending/trial.ts";
+import { openStorage } from "../../recordings/open-storage.ts";
 import { Recordings } from "../../recordings/recordings.ts";
-import { Folder } from "../../recordings/storage/folder/folder.ts";
+import { Removals } from "../../recordings/removals.ts";
 import { StorageHealth, type StorageState } from "../../recordings/storage/health.ts";
 import { Ownership } from "../../recordings/storage/ownership.ts";
-import { parseS3Address } from "../../recordings/storage/s3/address.ts";
-import { Bucket } from "../../recordings/storage/s3/bucket.ts";
 import { type Storage, StorageError } from "../../recordings/storage/storage.ts";
 import { Strays } from "../../recordings/strays.ts";
 import { Sweep } from "../../recordings/sweep.ts";
@@ -35,6 +34,8 @@ import type { NodeContext } from "./context.ts";
 export type MendingsState = "ok" | "failing" | "waiting";
 
 export interface RecordingService {
+  /** Names the storage, without credentials. */
+  readonly storageName: string;
   readonly uploads: Uploads;
   readonly recordings: Recordings;
   readonly links: Links;
@@ -49,6 +50,8 @@ export interface RecordingService {
   start(): void;
   /** A person was removed from a meeting: what came of their recordings is finished in the background. */
   stayRemoved(stay: Pick<StayRow, "app" | "id">): void;
+  /** Holds removals while a backup copies recordings. */
+  readonly removals: Removals;
   /** Removes the recordings of deleted applications in the background. */
   clearDeleted(): void;
   /** To be called after the last request: resolves when running writes have ended. */
@@ -63,7 +66,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
   const { config, log, store, vault, metrics: allMetrics, faults } = context;
   const { wallMs: nowMs, retentionMs } = clock;
   const rows = store.recordings;
-  const storage = openStorage(config);
+  const storage = storageOf(config);
   const locks = new UploadLocks({ store: rows, leases: store.leases, storage, log });
   const metrics = new RecordingMetrics(allMetrics, () => locks.count);
   const links = new Links(vault.derive("links to recordings"));
@@ -86,7 +89,19 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     maxBytes: config.maxRecordingBytes,
     findRoom: async (app, idOrName) => (await findRoom(store.rooms, app, idOrName, nowMs()))?.id,
   });
-  const recordings = new Recordings({ store: rows, storage, uploads, links, locks, ownership, metrics, log, nowMs });
+  const removals = new Removals(store, nowMs);
+  const recordings = new Recordings({
+    store: rows,
+    storage,
+    uploads,
+    links,
+    locks,
+    ownership,
+    removals,
+    metrics,
+    log,
+    nowMs,
+  });
   const health = watchStorage(context, storage, ownership);
   const folder = new MendingFolder(join(config.data, "mending"), config.minFreeDiskBytes);
   const trial = watchMending(context, folder);
@@ -120,6 +135,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     recordings,
     strays,
     ownership,
+    removals,
     locks,
     metrics,
     faults,
@@ -129,6 +145,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     apps: () => store.apps(),
   });
   return {
+    storageName: storage.name,
     uploads,
     recordings,
     links,
@@ -156,6 +173,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
       void stayUploads
         .stayRemoved(stay)
         .catch((err) => log.error({ err }, "what came of a removed person's recording is finished in a minute")),
+    removals,
     clearDeleted: () => sweep.soon(),
     stop: async () => {
       await Promise.all([sweep.stop(), finishing.stop(), mending.stop(), trial.stop()]);
@@ -208,11 +226,9 @@ export function checkStorageSettings({ storageUrl, natsUrl, storageShared }: Con
     );
 }
 
-function openStorage(config: Config): Storage {
-  const { storageUrl, data, minFreeDiskBytes, maxRecordingBytes } = config;
-  if (storageUrl === "") return new Folder(join(data, "recordings"), minFreeDiskBytes);
+function storageOf(config: Config): Storage {
   try {
-    return new Bucket(parseS3Address(storageUrl, process.env), maxRecordingBytes, clock.wallMs);
+    return openStorage(config, process.env);
   } catch (error) {
     throw error instanceof StorageError ? new ConfigError(`${SETTINGS.storageUrl.env}: ${error.message}`) : error;
   }

@@ -8,10 +8,9 @@ import type { PageServer } from "../../http/pages/pages.ts";
 import { Call } from "../../http/request/call.ts";
 import type { Endpoint } from "../../http/server/endpoint.ts";
 import { Problem } from "../../protocol/codes.ts";
-import { openStore } from "../../store/open.ts";
 import { makeLog } from "../../telemetry/log.ts";
 import { buildNode } from "../build.ts";
-import { openHistory } from "../parts/history.ts";
+import { openEmbedded } from "../parts/stores.ts";
 
 const TOKEN = "an-admin-token-for-this-test-only-0123456789";
 const ROOT = "/api/internal/v1";
@@ -26,8 +25,7 @@ beforeAll(async () => {
   const folder = scratch();
   const loaded = loadConfig(new Map([["data", folder.path]]), { PARLEY_ADMIN_TOKEN: TOKEN });
   const log = makeLog("silent", "json", "test");
-  const store = await openStore(folder.path);
-  const history = await openHistory(loaded.config, log);
+  const { store, history } = await openEmbedded(loaded.config, log);
   const loadPages = async () => ({}) as PageServer;
   const { routes } = await buildNode({ ...loaded, nodeId: "n1", log, store, history, loadPages });
   control = routes.control;
@@ -63,6 +61,7 @@ test("an operator reads lists and what they hold at one rate, and everything els
   for (const one of gets) if ((await codeOf(one)) === "rate_limited") refused.push(one.path.replace(ROOT, ""));
   expect(refused.sort()).toEqual([
     "/apps",
+    "/apps/:app/data",
     "/apps/:app/meetings",
     "/apps/:app/meetings/:id",
     "/apps/:app/recordings",
@@ -71,6 +70,8 @@ test("an operator reads lists and what they hold at one rate, and everything els
     "/apps/:app/rooms/:roomName",
     "/apps/:app/usage",
     "/audit",
+    "/backups",
+    "/data",
     "/operators",
     "/signalling/keys",
     "/signalling/keys/:keyId",

@@ -5,10 +5,9 @@ import { scratch } from "../../../test/support/temp.ts";
 import { loadConfig } from "../../config/load.ts";
 import type { PageServer } from "../../http/pages/pages.ts";
 import { type Endpoint, endpoint, open } from "../../http/server/endpoint.ts";
-import { openStore } from "../../store/open.ts";
 import { makeLog } from "../../telemetry/log.ts";
 import { buildNode } from "../build.ts";
-import { openHistory } from "../parts/history.ts";
+import { openEmbedded } from "../parts/stores.ts";
 
 /**
  * Paths are below /api/internal/v1. Sessions of the dashboard are not in it: they are of an operator, who signs in whatever the limits are.
@@ -25,6 +24,7 @@ GET    /apps/:app/channels/:channel                                       app
 DELETE /apps/:app/channels/:channel/history                               app
 GET    /apps/:app/channels/:channel/history                               app
 POST   /apps/:app/channels/:channel/publish                               app
+GET    /apps/:app/data                                                    app
 GET    /apps/:app/meetings                                                app
 GET    /apps/:app/meetings/:id                                            app
 GET    /apps/:app/peers                                                   app
@@ -50,6 +50,12 @@ GET    /apps/:app/secret-key                                              app
 POST   /apps/:app/secret-key/rotate                                       app
 GET    /apps/:app/usage                                                   app
 GET    /audit                                                             app
+GET    /backups                                                           service
+POST   /backups                                                           service
+DELETE /backups/:name                                                     service
+GET    /backups/:name                                                     service
+POST   /backups/stream                                                    service
+GET    /data                                                              service
 POST   /explain                                                           app
 GET    /node                                                              service
 GET    /nodes                                                             service
@@ -75,8 +81,7 @@ beforeAll(async () => {
   const folder = scratch();
   const loaded = loadConfig(new Map([["data", folder.path]]), {});
   const log = makeLog("silent", "json", "test");
-  const store = await openStore(folder.path);
-  const history = await openHistory(loaded.config, log);
+  const { store, history } = await openEmbedded(loaded.config, log);
   const loadPages = async () => ({}) as PageServer;
   const { routes } = await buildNode({ ...loaded, nodeId: "n1", log, store, history, loadPages });
   control = routes.control;

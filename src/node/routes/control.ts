@@ -6,6 +6,8 @@ import { shownSettings } from "../../config/show.ts";
 import { makeAppIn } from "../../http/control/app-in.ts";
 import { appEndpoints } from "../../http/control/apps.ts";
 import { auditEndpoint } from "../../http/control/audit-log.ts";
+import { backupEndpoints } from "../../http/control/backups.ts";
+import { dataEndpoints } from "../../http/control/data.ts";
 import { explainEndpoints } from "../../http/control/explain.ts";
 import { factsEndpoint } from "../../http/control/facts.ts";
 import { keyConnections } from "../../http/control/key-connections.ts";
@@ -64,7 +66,10 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
   const { directory, keyring, operators, store, recordings, facts, config, sources } = parts;
   const { hub, storeFollower } = parts.realtime;
   const { rotationGraceSeconds } = config;
-  const clearDeleted = (): void => recordings.clearDeleted();
+  const clearDeleted = (): void => {
+    recordings.clearDeleted();
+    parts.sweeps.apps.soon();
+  };
   const reads = parts.throttle("stored-reads", STORED_READS_BURST, STORED_READS_PER_SECOND);
   const lists = rateLimited(guards.operator, reads);
   const limited = { ...guards, operator: lists };
@@ -103,7 +108,23 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
     ),
     factsEndpoint(guards.operator, facts),
     ...operatorEndpoints(limited, operators, audit),
+    ...backupEndpoints(
+      { ...guards, lists },
+      {
+        service: parts.backups,
+        settings: {
+          keep: config.backupKeep,
+          isEncrypted: config.backupKey !== "",
+          hasRecordings: config.backupRecordings,
+          hasDatabase: config.databaseUrl === "",
+        },
+        audit,
+        nowMs,
+        logIncomplete: (call, error) => parts.pipeline.logIncompleteResponse("/api/internal/v1/backups", call, error),
+      },
+    ),
     auditEndpoint(lists, store.audit, (idOrName) => keyring.app(idOrName)),
+    ...dataEndpoints(lists, { reports: parts.dataReports, appIn: makeAppIn(keyring, directory) }),
     settingsEndpoint(guards.operator, () =>
       shownSettings({ config, sources }, { host: facts().host, nodeId: parts.nodeId }),
     ),
@@ -150,7 +171,13 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
   const logIncomplete: LogIncomplete = (call, error) =>
     pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
   return [
-    ...adminUsageEndpoints(guards.operator, { appIn, store, history: parts.history, ...usageSources(parts) }),
+    ...adminUsageEndpoints(guards.operator, {
+      appIn,
+      store,
+      deletedApp: (id) => store.deletedApp(id),
+      history: parts.history,
+      ...usageSources(parts),
+    }),
     ...adminRecordingEndpoints(guards, {
       appIn,
       recordings: parts.recordings.recordings,

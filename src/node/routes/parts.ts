@@ -3,6 +3,8 @@ import type { Directory } from "../../access/keys/directory.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { AuditTrail } from "../../access/operators/audit-trail.ts";
 import type { Operators } from "../../access/operators/operators.ts";
+import type { DataReports } from "../../durable/report/reports.ts";
+import type { BackupService } from "../../durable/schedule/service.ts";
 import type { RuleChanges } from "../../history/rule-changes.ts";
 import type { NodeFacts } from "../../http/control/facts.ts";
 import type { PageServer } from "../../http/pages/pages.ts";
@@ -15,6 +17,7 @@ import type { NodeContext } from "../parts/context.ts";
 import type { Realtime } from "../parts/realtime.ts";
 import type { RecordingService } from "../parts/recordings.ts";
 import type { RoomService } from "../parts/rooms.ts";
+import type { Sweeps } from "../parts/sweeps.ts";
 import type { TurnService } from "../parts/turn.ts";
 
 export interface RouteParts extends NodeContext {
@@ -26,9 +29,12 @@ export interface RouteParts extends NodeContext {
   readonly rooms: RoomService;
   readonly meetings: Meetings;
   readonly recordings: RecordingService;
+  readonly backups: BackupService;
   readonly turn: TurnService;
   readonly tails: TailNodes;
   readonly ruleChanges: RuleChanges;
+  readonly sweeps: Sweeps;
+  readonly dataReports: DataReports;
   readonly checks: ReadyChecks;
   readonly pipeline: RequestPipeline;
   readonly unauthenticated: UnauthenticatedLimit;

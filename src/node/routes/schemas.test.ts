@@ -4,10 +4,9 @@ import { join } from "node:path";
 import { scratch } from "../../../test/support/temp.ts";
 import { loadConfig } from "../../config/load.ts";
 import type { PageServer } from "../../http/pages/pages.ts";
-import { openStore } from "../../store/open.ts";
 import { makeLog } from "../../telemetry/log.ts";
 import { buildNode } from "../build.ts";
-import { openHistory } from "../parts/history.ts";
+import { openEmbedded } from "../parts/stores.ts";
 
 /**
  * zod calls this hook with each schema that is made. In a process of its own, because this one may have loaded the modules already.
@@ -38,8 +37,7 @@ test("the schemas of all endpoints can be made", async () => {
   using folder = scratch();
   const loaded = loadConfig(new Map([["data", folder.path]]), {});
   const log = makeLog("silent", "json", "test");
-  const store = await openStore(folder.path);
-  const history = await openHistory(loaded.config, log);
+  const { store, history } = await openEmbedded(loaded.config, log);
   const loadPages = async () => ({}) as PageServer;
   const { routes } = await buildNode({ ...loaded, nodeId: "n1", log, store, history, loadPages });
   for (const { method, path, body, query, response } of routes.endpoints)

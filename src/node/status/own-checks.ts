@@ -14,6 +14,8 @@ export interface OwnCheckParts {
   readonly isNatsUp: (() => boolean) | undefined;
   /** Workers of this machine that this one does not hear. undefined: it is alone, or NATS is between them. */
   readonly unheardWorkers: (() => number) | undefined;
+  /** Other nodes that this one hears and cannot understand, as clauses. undefined: it is alone. */
+  readonly notUnderstood: (() => readonly string[]) | undefined;
   readonly isHistoryUp: () => boolean;
   /** What became of the last recordings, in the worker that mends them. */
   readonly mendings: () => MendingsState;
@@ -44,11 +46,12 @@ export const MENDING_BROKEN = degraded(`recordings cannot be mended: ${AS_THEY_C
 export const ownChecks =
   (parts: OwnCheckParts): OwnChecks =>
   () => {
-    const { isNatsUp, unheardWorkers, isHistoryUp, mendings, openFiles, openFilesLimit, nowMs } = parts;
+    const { isNatsUp, unheardWorkers, notUnderstood, isHistoryUp, mendings, openFiles, openFilesLimit, nowMs } = parts;
     const served = parts.certificate();
     return {
       ...(isNatsUp && { nats: isNatsUp() ? OK : NATS_DOWN }),
       ...(unheardWorkers && { bus: unheardWorkers() === 0 ? OK : WORKERS_APART }),
+      ...(notUnderstood && { versions: versionsCheck(notUnderstood()) }),
       history: isHistoryUp() ? OK : HISTORY_DOWN,
       mending: MENDINGS[mendings()],
       ...(served && { certificate: certificateCheck(served, nowMs()) }),
@@ -67,6 +70,15 @@ export function reportTo(team: Pick<Team, "report">, checks: OwnChecks, failed: 
     reported = text;
   };
   return new Repeating(REPORT_EVERY_MS, report, failed);
+}
+
+/** Names of nodes are no addresses, and operators need them. */
+function versionsCheck(others: readonly string[]): CheckResult {
+  if (others.length === 0) return OK;
+  const [first, more] = [others[0], others.length - 1];
+  return degraded(
+    `${first}${more > 0 ? ` and ${more} more` : ""} cannot be understood, so clients there and here do not reach each other: bring all nodes to one version`,
+  );
 }
 
 function certificateCheck(certificate: CertificateState, nowMs: number): CheckResult {

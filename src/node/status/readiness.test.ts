@@ -7,6 +7,7 @@ import { type ReadinessParts, readyChecks } from "./readiness.ts";
 const WELL: OwnCheckParts = {
   isNatsUp: undefined,
   unheardWorkers: undefined,
+  notUnderstood: undefined,
   isHistoryUp: () => true,
   mendings: () => "ok",
   certificate: () => undefined,
@@ -39,6 +40,7 @@ function setup(parts: Partial<ReadinessParts> = {}, own: Partial<OwnCheckParts> 
     isDraining: () => state.isDraining,
     recordings: async () => "ok",
     canMend: async () => true,
+    backups: () => undefined,
     ownChecks: ownChecks({ ...WELL, ...own }),
     monotonicMs: () => state.nowMs,
     failed: () => counted.failures++,
@@ -123,6 +125,12 @@ const CERTIFICATE = { startsMs: Date.UTC(2026, 0, 1), expiresMs: Date.UTC(2027, 
 
 test.each<[string, string, string, Partial<OwnCheckParts>]>([
   ["a worker does not hear another one", "bus", "do not hear each other", { unheardWorkers: () => 1 }],
+  [
+    "another node cannot be understood",
+    "versions",
+    "node b (Parley 0.3.0) and 1 more cannot be understood",
+    { notUnderstood: () => ["node b (Parley 0.3.0)", "node c (Parley 0.3.0)"] },
+  ],
   ["NATS is unreachable", "nats", "NATS is unreachable", { isNatsUp: () => false }],
   ["the last recordings were not mended", "mending", "could not be mended", { mendings: () => "failing" }],
   ["finished recordings wait", "mending", "could not be listed yet", { mendings: () => "waiting" }],
@@ -185,6 +193,16 @@ test("a worker reports what does not work in it, once for each change", async ()
   isUp = true;
   await run();
   expect(reported).toEqual([{ nats: expect.stringContaining("NATS is unreachable") }, {}]);
+});
+
+test.each([
+  ["ok", "ok"],
+  ["failed", "the last backup failed; it is tried again, and the log says why it failed"],
+  ["late", "no backup has succeeded for twice the time that should be between two"],
+] as const)("scheduled backups that are %s", async (health, text) => {
+  const { status, body } = await setup({ backups: () => health }).ask();
+  expect([status, body.degraded]).toEqual([200, health === "ok" ? [] : ["backups"]]);
+  expect(body.checks).toMatchObject({ backups: text });
 });
 
 test("a shutdown is shown immediately, even if the other results are cached", async () => {

@@ -1,5 +1,6 @@
 /** The checks behind /readyz. It needs no credential, so no text here names an address, a path or a cause: those are in the log. */
 import type { Keyring } from "../../access/keys/keyring.ts";
+import type { BackupHealth } from "../../durable/schedule/due.ts";
 import { type CheckResult, OK, type ReadyChecks } from "../../http/server/operations.ts";
 import type { StorageState } from "../../recordings/storage/health.ts";
 import { type Store, StoreReadOnly } from "../../store/contract/store.ts";
@@ -22,6 +23,8 @@ export interface ReadinessParts {
   readonly recordings: () => Promise<StorageState>;
   /** Whether a recording can be mended. */
   readonly canMend: () => Promise<boolean>;
+  /** undefined: none are scheduled. */
+  readonly backups: () => BackupHealth | undefined;
   readonly ownChecks: OwnChecks;
   /** The workers of this machine, if there are several. */
   readonly team?: Pick<Team, "state"> | undefined;
@@ -40,6 +43,7 @@ export function readyChecks(parts: ReadinessParts): ReadyChecks {
       parts.canMend(),
     ]);
     const { mending, ...own } = parts.ownChecks();
+    const backups = parts.backups();
     const isBehind = store.state === "ok" && !parts.isFollowing();
     const found = {
       store: isBehind ? failing("the store has just come back") : store,
@@ -47,6 +51,7 @@ export function readyChecks(parts: ReadinessParts): ReadyChecks {
       keys: keysOf(parts.keyring),
       recordings: RECORDINGS[recordings],
       mending: canMend ? mending : MENDING_BROKEN,
+      ...(backups && { backups: BACKUPS[backups] }),
       ...own,
     };
     return {
@@ -89,6 +94,12 @@ const RECORDINGS: Readonly<Record<StorageState, CheckResult>> = {
   missing: degraded("the storage of recordings is missing, is its volume mounted? No recording is taken"),
   unwritable: degraded("the storage of recordings cannot be written to: no recording is taken"),
   unreachable: degraded("the storage of recordings does not answer: no recording is taken, and none can be played"),
+};
+
+const BACKUPS: Readonly<Record<BackupHealth, CheckResult>> = {
+  ok: OK,
+  failed: degraded("the last backup failed; it is tried again, and the log says why it failed"),
+  late: degraded("no backup has succeeded for twice the time that should be between two"),
 };
 
 const noAnswer = (error: unknown): CheckResult =>

@@ -20,6 +20,16 @@ export const recordingPage = (app: string, recording: string): string => ofApp(a
 export const consolePage = (app: string, filter: Readonly<Record<string, string | undefined>>): string =>
   ofApp(app, `console${query(filter)}`);
 
+export const dataPage = (app: string): string => ofApp(app, "data");
+
+/** Pages that the control plane names: some are of an application, the others of the service. */
+const OF_SERVICE = ["audit", "operators"];
+export const namedPage = (page: string, app: string | undefined): string | undefined => {
+  if (OF_SERVICE.includes(page)) return `${BASE}/${page}${page === "audit" ? query({ app }) : ""}`;
+  return app === undefined ? undefined : ofApp(app, page);
+};
+export const settingPage = (name: string): string => `${BASE}/settings${query({ search: name })}`;
+
 /** What is known, never a secret: an address is kept in histories and logs. */
 export const whyNotPage = (
   app: string | undefined,
