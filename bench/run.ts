@@ -2,6 +2,7 @@
  * `npm run bench` compares Parley with the limits of the machine and with its competitors; `npm run bench -- NAME` runs one
  * other benchmark. Prints the results, and exits with 1 if a target is missed.
  */
+import { backup } from "./backup.ts";
 import { chart } from "./chart.ts";
 import { cluster } from "./cluster.ts";
 import { connections } from "./connections.ts";
@@ -23,6 +24,10 @@ interface Bench {
 }
 
 const BENCHES: Readonly<Record<string, Bench>> = {
+  backup: {
+    about: "5 GB of recordings and 1,000,000 messages: time, memory, what publishers notice; restore",
+    run: backup,
+  },
   chart: { about: "draws the chart of docs/performance.md anew, from the first table of that page", run: chart },
   cluster: { about: "a delivery and a join over several nodes, against one node and against plain NATS", run: cluster },
   console: { about: "CPU per published frame with the live tail open, against closed", run: openConsole },

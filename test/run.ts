@@ -44,7 +44,7 @@ const GO: DebianPackage = { program: "go", name: "golang-go" };
 const FFMPEG: DebianPackage = { program: "ffprobe", name: "ffmpeg" };
 
 /** Folders of src/ whose tests mostly wait, for databases, other processes and timers: suites of their own run beside the others. */
-const STORES: readonly string[] = ["engine", "history", "store"];
+const STORES: readonly string[] = ["durable", "engine", "history", "store"];
 const COMMANDS: readonly string[] = ["cli"];
 const RECORDINGS: readonly string[] = ["meetings", "recordings", "remote"];
 
@@ -94,6 +94,8 @@ const SUITES: readonly Suite[] = [
   tests("workers", "./test/workers"),
   tests("attack", "./test/attack"),
   tests("faults", "./test/faults"),
+  // Backups under load, restored and judged; kills and full disks.
+  tests("durable", "./test/durable"),
   { ...tests("unit", ...unitFolders(), "./web", "./client", "./test/house"), needs: [NATS] },
   // The tour and the guides as they are written, in a fresh clone with the default folder and port.
   {
@@ -124,6 +126,8 @@ const SUITES: readonly Suite[] = [
     ...tests("cluster", "./test/cluster/faults.test.ts", "./test/cluster/conformance.test.ts"),
     needs: [POSTGRES, NATS],
   },
+  // In full with the release before: nodes of both versions, and upgrades under load.
+  { ...tests("upgrade", "./test/upgrade"), needs: [POSTGRES, NATS] },
   // The same for half an hour is `npm run soak`.
   { ...tests("soak", "./test/soak"), needs: [POSTGRES, NATS] },
   { ...tests("cluster partition", "./test/cluster/partition.test.ts"), needs: [POSTGRES, NATS] },
@@ -157,7 +161,7 @@ const isFull = args.includes("--full");
  * and suites that measure times as the specification states them come last too, each with the machine to itself.
  */
 const [SUITES_AT_A_TIME, LAST_AT_A_TIME, BESIDE_LAST] = isFull ? [3, 1, 0] : [5, 2, 1];
-const LOADS: readonly string[] = ["cluster", "soak", "cluster partition"];
+const LOADS: readonly string[] = ["cluster", "soak", "cluster partition", "upgrade"];
 const EXACT: readonly string[] = ["attack", "browser calls", "conformance", "faults", "nodes", "turn", "workers"];
 const isLast = ({ name }: Suite): boolean => LOADS.includes(name) || (isFull && EXACT.includes(name));
 

@@ -121,17 +121,28 @@ refuse_others() {
 download() {
   case $1 in
     file://*) cp "${1#file://}" "$2" || fail "${1#file://} cannot be read" ;;
-    https://* | http://*)
-      if command -v curl >/dev/null; then
-        curl --fail --silent --show-error --location --retry 3 --output "$2" "$1" || fail "$1 cannot be downloaded"
-      elif command -v wget >/dev/null; then
-        wget -q -O "$2" "$1" || fail "$1 cannot be downloaded"
-      else
-        fail "curl or wget is needed to download; install one of them"
-      fi
-      ;;
+    https://*) fetch "$1" "$2" https ;;
+    http://*) fetch "$1" "$2" http,https ;;
     *) fail "$1 is no address: it begins with https://, http:// or file://" ;;
   esac
+}
+
+# $3: what a redirect may lead to. Over http, anyone on the way could change an archive together with its checksum.
+fetch() {
+  if command -v curl >/dev/null; then
+    code=0
+    curl --fail --silent --show-error --location --proto-redir "=$3" --retry 3 --output "$2" "$1" || code=$?
+    # 1: a protocol that is not allowed.
+    [ $code -ne 1 ] || fail "$1 leads to an address without https; nothing was changed"
+    [ $code -eq 0 ] || fail "$1 cannot be downloaded"
+  elif command -v wget >/dev/null; then
+    # wget follows every redirect: what it says of them shows whether the file can be used.
+    wget -S -O "$2" "$1" 2>"$work/log" || fail "$1 cannot be downloaded: $(tail -n 1 "$work/log")"
+    [ "$3" != https ] || ! grep -qi '^ *location: *http:' "$work/log" ||
+      fail "$1 leads to an address without https; nothing was changed"
+  else
+    fail "curl or wget is needed to download; install one of them"
+  fi
 }
 
 verify() {

@@ -2,11 +2,12 @@
  * The two npm packages. The manifests of the repository are private, so that nothing is published from a working folder by mistake;
  * the published ones are made of them here.
  */
-import { cpSync, mkdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { buildPackage } from "../../client/build.mjs";
 import clientManifest from "../../client/package.json" with { type: "json" };
 import manifest from "../../package.json" with { type: "json" };
+import { builtPages, sourcesOf } from "../../src/http/pages/bundle.ts";
 import { projectFile, type Release, ROOT } from "./facts.ts";
 import { output } from "./program.ts";
 
@@ -104,17 +105,14 @@ async function stageServer(release: Release, folder: string): Promise<string> {
   return folder;
 }
 
+/**
+ * Built in the project, and not in this folder: names of files contain a hash, which depends on where the packages lie as seen from the
+ * pages. The sources are those of this folder, because its manifest is another one.
+ */
 async function buildPages(folder: string): Promise<void> {
-  const modules = join(folder, "node_modules");
-  symlinkSync(join(ROOT, "node_modules"), modules);
-  await output([process.execPath, "--no-env-file", "src/http/pages/prebuild.ts"], { cwd: folder });
-  unlinkSync(modules);
-  // The dates and paths of this folder mean nothing elsewhere: there, the contents of the sources are compared. The bundler works on
-  // several threads, and lists its files in any order.
   const file = join(folder, BUILT_PAGES);
-  const built = JSON.parse(readFileSync(file, "utf8")) as { assets: Record<string, object> };
-  const assets = Object.entries(built.assets).sort(([one], [other]) => (one < other ? -1 : 1));
-  writeJson(file, { ...built, stamp: "", assets: Object.fromEntries(assets) }, 0);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${await builtPages(sourcesOf(folder).hash())}\n`);
 }
 
 async function stageClient(release: Release, folder: string): Promise<string> {
@@ -125,6 +123,6 @@ async function stageClient(release: Release, folder: string): Promise<string> {
   return folder;
 }
 
-function writeJson(file: string, value: object, indent = 2): void {
-  writeFileSync(file, `${JSON.stringify(value, undefined, indent)}\n`);
+function writeJson(file: string, value: object): void {
+  writeFileSync(file, `${JSON.stringify(value, undefined, 2)}\n`);
 }

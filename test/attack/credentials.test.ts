@@ -3,6 +3,7 @@
  * frames to other peers, lists, audit, metrics, pages, refusals, the log and the files.
  */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ROOMS_ENV } from "../conformance/raw/support/rooms.ts";
@@ -18,7 +19,15 @@ import { doorsOf, isOpened, namesIn } from "./support/doors.ts";
 setDefaultTimeout(60_000);
 
 /** These belong to several nodes, to a bucket or to the listener: this run has none. */
-const ELSEWHERE = ["bucket key", "signed bucket address", "database password", "NATS credential", "TLS private key"];
+const ELSEWHERE = [
+  "bucket key",
+  "signed bucket address",
+  "database password",
+  "NATS credential",
+  "TLS private key",
+  // A file and no text: test/rest/backups.test.ts has who may get it.
+  "backup file",
+];
 /** Their purpose is to hold secrets. */
 const SECRET_FILES = ["first-run.txt", "master.key"];
 
@@ -26,6 +35,7 @@ const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 const data = tempFolder();
 afterAll(() => removeFolder(data));
 const turnSecret = crypto.randomUUID();
+const backupKey = randomBytes(32);
 const env = {
   ...ROOMS_ENV,
   PARLEY_LOG_LEVEL: "debug",
@@ -33,13 +43,18 @@ const env = {
   PARLEY_REST_REQUESTS_PER_SECOND: "0",
   PARLEY_TURN_URLS: "turn:127.0.0.1:3478",
   PARLEY_TURN_SECRET: turnSecret,
+  PARLEY_BACKUP_TO: join(data, "backups"),
+  PARLEY_BACKUP_KEY: backupKey.toString("base64"),
 };
 const server = await startParley({ data, env });
 afterAll(() => server.kill());
 const run = await CredentialRun.on(server);
 run.search.add("TURN secret", turnSecret);
 run.search.addBytes("master key", Buffer.from(readFileSync(join(data, "master.key"), "utf8"), "base64"));
-run.used.add("TURN secret").add("master key");
+run.search.addBytes("backup key", backupKey);
+await server.admin.must("POST", "/backups");
+await server.logged(({ msg }) => msg === "a backup was made");
+run.used.add("TURN secret").add("master key").add("backup key");
 
 const leaksIn = (outlets: readonly { where: string; text: string | Uint8Array }[]): string[] =>
   outlets.flatMap(({ where, text }) => run.search.in(text).map((found) => `${where}: ${found}`));

@@ -48,6 +48,14 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["sh", "docs/backend-tokens"],
     ["js", OWN],
   ],
+  "docs/backups.md": [
+    ["sh", "docs/backups"],
+    ["", "docs/backups"],
+    ["", NAMES],
+    ["", "docs/backups"],
+    ["", NAMES],
+    ["", NAMES],
+  ],
   "docs/cli.md": [
     ["sh", "docs/cli"],
     ["sh", "docs/cli"],
@@ -70,6 +78,7 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ...Array<readonly [string, string]>(5).fill(["ts", "docs/client"]),
   ],
   "docs/clustering.md": [...Array<readonly [string, string]>(6).fill(["sh", "nodes/clustering-page"]), ["conf", OWN]],
+  "docs/data.md": [["sh", "docs/data"]],
   "docs/dashboard.md": [
     ["sh", GUIDES],
     ["sh", OWN],
@@ -93,6 +102,7 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["sh", "docs/meetings"],
     ["caddyfile", "docs/meetings"],
   ],
+  "docs/moving-stores.md": Array<readonly [string, string]>(3).fill(["sh", NAMES]),
   "docs/moving-from-hosted.md": [
     ["js", "docs/moving"],
     ["sh", "docs/moving"],
@@ -133,6 +143,10 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["sh", NAMES],
     ["", PROSE],
     ["sh", NAMES],
+  ],
+  "docs/upgrading.md": [
+    ["sh", NAMES],
+    ["sh", "upgrade/embedded"],
   ],
   "docs/sdk-to-client.md": [
     ["js", "docs/sdk-to-client"],

@@ -35,8 +35,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   rooms: ["access", "protocol", "store"],
   meetings: ["access", "protocol", "rooms", "store"],
   recordings: ["access", "protocol", "store", "telemetry"],
+  durable: ["access", "history", "protocol", "recordings", "store", "telemetry"],
   http: [
     "access",
+    "durable",
     "engine",
     "history",
     "meetings",
@@ -52,6 +54,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   node: [
     "access",
     "config",
+    "durable",
     "engine",
     "history",
     "http",
@@ -64,8 +67,21 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "telemetry",
     "top",
   ],
-  workers: ["config", "history", "http", "node", "remote", "store", "telemetry", "top"],
-  cli: ["access", "config", "node", "protocol", "recordings", "store", "telemetry", "top", "verify", "workers"],
+  workers: ["config", "durable", "history", "http", "node", "remote", "store", "telemetry", "top"],
+  cli: [
+    "access",
+    "config",
+    "durable",
+    "history",
+    "node",
+    "protocol",
+    "recordings",
+    "store",
+    "telemetry",
+    "top",
+    "verify",
+    "workers",
+  ],
   top: ["cli"],
 };
 

@@ -138,6 +138,7 @@ export class LateHistory {
       applyRules: (spaceId, keep) => call(() => inner.applyRules(spaceId, keep)),
       removeSpace: (spaceId) => call(() => inner.removeSpace(spaceId)),
       usage: (spaceId) => call(() => inner.usage(spaceId)),
+      totals: () => call(() => inner.totals()),
       trim: (maxBytesOf) => call(() => inner.trim(maxBytesOf)),
       onRewound: (listener) => inner.onRewound(listener),
       close: async () => {},

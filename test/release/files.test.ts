@@ -1,7 +1,16 @@
 /** The parts of a release that are texts: notes, components, checksums, and where the sources are. In full runs, a whole release, twice. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { packed, SUMS, sha256, writeSums } from "../../scripts/release/archive.ts";
 import { type Release, repositoryOf } from "../../scripts/release/facts.ts";
@@ -149,17 +158,24 @@ async function cloneOf(folder: string): Promise<string> {
 }
 
 describe.skipIf(!IS_FULL)("npm run release", () => {
-  test("makes the same bytes twice, which install.sh installs; and refuses what could not be made again", async () => {
+  test("makes the same bytes twice, in any folder, which install.sh installs; and refuses what could not be made again", async () => {
     using folder = scratch();
-    const clone = await cloneOf(folder.path);
+    let clone = await cloneOf(folder.path);
     const release = (...args: string[]) =>
       run(["sh", "-c", 'cd "$0" && exec sh bin/dev scripts/release/release.ts "$@"', clone, ...args]);
     const target = `linux-${process.arch}`;
-    const [first, second] = [join(folder.path, "first"), join(folder.path, "second")];
-    for (const out of [first, second]) {
+    const make = async (out: string): Promise<void> => {
       const { code, output } = await release("--target", target, "--out", out);
       expect([code, output.slice(-500)]).toEqual([0, expect.any(String)]);
-    }
+    };
+    const [first, second] = [join(folder.path, "first"), join(folder.path, "second")];
+    await make(first);
+    // Another person has the project in another place, at another depth.
+    const elsewhere = join(folder.path, "another/place");
+    mkdirSync(dirname(elsewhere));
+    renameSync(clone, elsewhere);
+    clone = elsewhere;
+    await make(second);
     expect(readFileSync(join(first, SUMS), "utf8")).toBe(readFileSync(join(second, SUMS), "utf8"));
     expect(readdirSync(first)).toEqual(
       expect.arrayContaining(["install.sh", `parley-${target}.tar.gz`, "LICENCES.txt"]),

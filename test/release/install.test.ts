@@ -17,9 +17,15 @@ import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
 
 const TARGETS = ["linux-x64", "linux-arm64", "linux-x64-musl", "darwin-arm64"];
 const SCRIPT = "install.sh";
+const TLS = {
+  certificate: join(import.meta.dir, "../fixtures/tls/one.crt"),
+  key: join(import.meta.dir, "../fixtures/tls/one.key"),
+};
 
 let releases: string;
 let server: ReturnType<typeof Bun.serve>;
+/** Redirects /plain/… to the server without TLS, and everything else to itself, as a release's page does. */
+let encrypted: ReturnType<typeof Bun.serve>;
 
 /** A release whose executables print their target. PARLEY_ADMIN_LISTEN is in every real one. */
 async function makeRelease(folder: string, version: string, program = "exit 0"): Promise<void> {
@@ -47,10 +53,23 @@ beforeAll(async () => {
       return existsSync(file) ? new Response(Bun.file(file)) : new Response("", { status: 404 });
     },
   });
+  encrypted = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    tls: { cert: Bun.file(TLS.certificate), key: Bun.file(TLS.key) },
+    fetch: ({ url }) => {
+      const [, place = "", file = ""] = /^\/(\w+)\/(.*)$/.exec(new URL(url).pathname) ?? [];
+      if (place === "here") return new Response(Bun.file(join(releases, "latest/download", file)));
+      const plain = `http://127.0.0.1:${server.port}/parley/releases/latest/download/${file}`;
+      return Response.redirect(place === "plain" ? plain : new URL(`/here/${file}`, url).href);
+    },
+  });
+  writeFileSync(join(releases, "wgetrc"), `ca_certificate = ${TLS.certificate}\n`);
   writeFileSync(join(releases, SCRIPT), installScript({ repository: `http://127.0.0.1:${server.port}/parley` }));
 });
 afterAll(() => {
   server?.stop(true);
+  encrypted?.stop(true);
   removeFolder(releases);
 });
 
@@ -76,9 +95,21 @@ class Home implements Disposable {
   }
 
   private readonly script: string = join(releases, SCRIPT);
+  private others = ["/usr/bin", "/bin"];
+
+  /** Only what the script needs, without curl. */
+  withoutCurl(): void {
+    const folder = join(this.path, "tools/others");
+    mkdirSync(folder);
+    const names = "awk cat chmod cp grep gzip mkdir mktemp mv readlink rm sh sha256sum tail tar wget".split(" ");
+    for (const name of names) symlinkSync(Bun.which(name) ?? name, join(folder, name));
+    this.others = [folder];
+  }
 
   async install(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-    const env = { HOME: this.path, PATH: `${join(this.path, "tools")}:/usr/bin:/bin`, TMPDIR: this.path };
+    const path = this.others.join(":");
+    const trust = { CURL_CA_BUNDLE: TLS.certificate, WGETRC: join(releases, "wgetrc") };
+    const env = { HOME: this.path, PATH: `${join(this.path, "tools")}:${path}`, TMPDIR: this.path, ...trust };
     const child = Bun.spawn(["sh", this.script, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
     const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     return { code, out, err };
@@ -184,6 +215,21 @@ describe("install.sh", () => {
     expect([code, err]).toEqual([1, expect.stringContaining("does not run on this system")]);
     expect(await home.version()).toStartWith("parley 0.2.0");
   });
+
+  test.each(["curl", "wget"].filter((name) => Bun.which(name)))(
+    "by %s it follows no redirect from https to http",
+    async (name) => {
+      using home = new Home();
+      if (name === "wget") home.withoutCurl();
+      const origin = `https://127.0.0.1:${encrypted.port}`;
+      const refused = await home.install("--from", `${origin}/plain`);
+      expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("leads to an address without https")]);
+      expect(existsSync(home.program)).toBe(false);
+      expect(await home.install("--from", `${origin}/there`)).toMatchObject({ code: 0 });
+      expect(await home.version()).toStartWith("parley 0.3.0");
+      expect(home.left).toEqual([]);
+    },
+  );
 
   test("replaces nothing that is not Parley", async () => {
     using home = new Home();

@@ -3,25 +3,21 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../../src/testing/ports.ts";
-import { PROJECT, read } from "../deploy/support/files.ts";
+import { PROJECT } from "../deploy/support/files.ts";
 import { Running, run } from "../deploy/support/program.ts";
 import { call } from "../support/http.ts";
-import { IS_FULL } from "../support/slack.ts";
+import { BEFORE_COMMIT as BEFORE, WITH_BEFORE } from "../support/release-before.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { ownExecutable } from "./support/released.ts";
 
 setDefaultTimeout(900_000);
 
-const [, BEFORE = ""] = /^## 0\.1\.0 .*\n[^#]*?\bcommit ([0-9a-f]{40})\b/m.exec(read("CHANGELOG.md")) ?? [];
-/** A clone without the whole history does not have it. */
-const isThere = (await run(["git", "-C", PROJECT, "cat-file", "-e", `${BEFORE}^{commit}`])).code === 0;
-
 test("CHANGELOG.md names the commit of 0.1.0 in full", () => {
   expect(BEFORE).toHaveLength(40);
 });
 
-describe.skipIf(!IS_FULL || !isThere)("the folder of a node of 0.1.0", () => {
+describe.skipIf(!WITH_BEFORE)("the folder of a node of 0.1.0", () => {
   const folder = tempFolder();
   const [clone, data] = [join(folder, "parley"), join(folder, "data")];
   let executable: string;

@@ -27,10 +27,19 @@ test("this period is the same as GET /v1/usage, up to the last message", async (
     });
 });
 
+test("a deleted application's usage is found by its id", async () => {
+  const app = await admin.createApp();
+  const key = await admin.createKey(app.name);
+  await call(`${url}/v1/channels/c/publish`, { bearer: key.credential, body: { data: 1 } });
+  await admin.must("DELETE", `/apps/${app.name}`);
+  const used = await admin.must<Json>("GET", `/apps/${app._id}/usage?periods=1`);
+  expect(used).toMatchObject({ appId: app._id, concurrentNow: 0, data: [{ messagesUsed: 1 }] });
+});
+
 test("what does not exist is said in a sentence", async () => {
   const app = await admin.createApp();
   await admin.must("DELETE", `/apps/${app.name}`);
-  for (const name of [app.name, app._id, "nothing"])
+  for (const name of [app.name, "nothing"])
     expect(await refused(admin, NOT_FOUND, "GET", `/apps/${name}/usage`)).toBe("There is no such application.");
   for (const periods of ["0", "121", "x"])
     expect(await refused(admin, INVALID, "GET", `/apps/demo/usage?periods=${periods}`)).toContain("periods:");

@@ -1,7 +1,7 @@
 /** The control plane as a whole: credentials, addresses, and what all responses have in common (protocol.md 8). */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mint } from "../support/admin.ts";
-import { expectFrame, INVALID, NOT_FOUND, refused } from "../support/checks.ts";
+import { CONFLICT, expectFrame, INVALID, NOT_FOUND, refused } from "../support/checks.ts";
 import type { Document } from "../support/contract.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import { type Answer, call, rawCall, statusOf } from "../support/http.ts";
@@ -31,6 +31,11 @@ test("/node reports the node's configuration", async () => {
     adminToken: "setting",
     hasFirstRunFile: true,
   });
+});
+
+test("without a place for backups, a start of one says what to set", async () => {
+  expect((await admin.call("GET", "/backups")).body).toMatchObject({ target: null, data: [], health: null });
+  expect(await refused(admin, CONFLICT, "POST", "/backups")).toContain("PARLEY_BACKUP_TO");
 });
 
 describe("common rules", () => {

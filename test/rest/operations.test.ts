@@ -21,7 +21,7 @@ describe("health", () => {
     expect((await call(`${server.url}/healthz`)).body).toEqual({ status: "ok" });
     const { status, body } = await call(`${server.url}/readyz`);
     const names = ["store", "writes", "keys", "recordings", "mending", "history", "files", "shutdown"];
-    if (WORKERS > 1) names.push("workers", "bus");
+    if (WORKERS > 1) names.push("workers", "bus", "versions");
     const checks = Object.fromEntries(names.map((name) => [name, "ok"]));
     expect({ status, body }).toEqual({ status: 200, body: { ready: true, degraded: [], checks } });
   });

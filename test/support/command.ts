@@ -22,7 +22,7 @@ export const parleyCommand = (...args: readonly string[]): string[] =>
 /** For a process that changes modules of the service before they are used: a bundle has none. */
 export const sourcesCommand = (...args: readonly string[]): string[] => commandOf(SOURCES, args);
 
-const commandOf = (main: string, args: readonly string[]): string[] => [
+export const commandOf = (main: string, args: readonly string[]): string[] => [
   process.execPath,
   "--no-env-file",
   main,

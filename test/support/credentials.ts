@@ -105,6 +105,14 @@ export const CREDENTIALS: readonly Credential[] = [
     lives: "until you change it",
     setting: "PARLEY_TURN_SECRET",
   },
+  {
+    name: "backup key",
+    entropy: randomBits(MASTER_KEY_BYTES),
+    lives: "as long as the backups that it encrypts",
+    setting: "PARLEY_BACKUP_KEY",
+  },
+  // It opens everything at once, also where nothing has to be opened with a key.
+  { name: "backup file", entropy: "none", lives: "PARLEY_BACKUP_KEEP" },
   { name: "bucket key", entropy: "yours", lives: "until you change it", setting: "PARLEY_STORAGE_URL" },
   { name: "database password", entropy: "yours", lives: "until you change it", setting: "PARLEY_DATABASE_URL" },
   { name: "NATS credential", entropy: "yours", lives: "until you change it", setting: "PARLEY_NATS_URL" },

@@ -5,6 +5,7 @@
  *   PARLEY_TEST_NODES_DATABASE  postgres://… of a user that may create databases
  *   PARLEY_TEST_NODES_NATS      nats://…
  *   PARLEY_TEST_NODES_LOG       a file that gets one line per cluster: how many connections reached each node
+ *   PARLEY_TEST_NODES_BEFORE    src/main.ts of the release before: one of the nodes is of that version
  */
 import { createHash, randomBytes } from "node:crypto";
 import { appendFileSync } from "node:fs";
@@ -22,13 +23,15 @@ export interface Joint {
   readonly database: string;
   readonly nats: string;
   readonly log: string;
+  /** "": all nodes are of this version. */
+  readonly before: string;
 }
 
 /** The database and NATS server that join nodes, if the environment names them. */
 export function jointOf(env: Readonly<Record<string, string | undefined>>): Joint | undefined {
-  const { PARLEY_TEST_NODES_DATABASE, PARLEY_TEST_NODES_NATS, PARLEY_TEST_NODES_LOG } = env;
-  if (!PARLEY_TEST_NODES_DATABASE || !PARLEY_TEST_NODES_NATS) return undefined;
-  return { database: PARLEY_TEST_NODES_DATABASE, nats: PARLEY_TEST_NODES_NATS, log: PARLEY_TEST_NODES_LOG ?? "" };
+  const { PARLEY_TEST_NODES_DATABASE: database, PARLEY_TEST_NODES_NATS: nats } = env;
+  if (!database || !nats) return undefined;
+  return { database, nats, log: env.PARLEY_TEST_NODES_LOG ?? "", before: env.PARLEY_TEST_NODES_BEFORE ?? "" };
 }
 
 /** Over how many nodes a server of this run is spread: rates count on each. */
@@ -47,8 +50,14 @@ export async function startNodes(joint: Joint, options: Options): Promise<Server
     PARLEY_NATS_PREFIX: name,
     ...options.env,
   };
-  const nodes = Array.from({ length: COUNT }, () => launchParley({ ...options, data: tempFolder(), env }));
-  const ready = await Promise.all(nodes.map((node) => node.logged(({ msg }) => msg === "parley is ready")));
+  const launch = (main?: string): Server => launchParley({ ...options, data: tempFolder(), env, main });
+  // It does not start on a store that this version has upgraded: then all are of this version.
+  const isBeforePossible = joint.before !== "" && !upgraded.has(name);
+  const nodes = isBeforePossible ? [launch(joint.before)] : [];
+  await Promise.all(nodes.map(isReady));
+  upgraded.add(name);
+  while (nodes.length < COUNT) nodes.push(launch());
+  const ready = await Promise.all(nodes.map(isReady));
   for (const [at, node] of nodes.entries()) {
     node.url = String(ready[at]?.url);
     node.admin = new Admin(node.url, node.setToken);
@@ -56,6 +65,11 @@ export async function startNodes(joint: Joint, options: Options): Promise<Server
   const balancer = await RoundRobin.over(...nodes.map(({ url }) => Number(new URL(url).port)));
   return new Nodes(nodes, balancer, joint, data, options.data === undefined);
 }
+
+const isReady = (node: Server): Promise<LogLine> => node.logged(({ msg }) => msg === "parley is ready");
+
+/** Databases on which a node of this version was started. */
+const upgraded = new Set<string>();
 
 class Nodes extends Server {
   override readonly exited: Promise<number>;

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { Admin } from "./admin.ts";
-import { NO_RUNTIME_FOLDER, parleyCommand, sourcesCommand } from "./command.ts";
+import { commandOf, NO_RUNTIME_FOLDER, parleyCommand, sourcesCommand } from "./command.ts";
 import { refuseLeaks, rememberSettings, searchLog } from "./seen-credentials.ts";
 import { removeFolder, tempFolder } from "./temp.ts";
 
@@ -18,6 +18,8 @@ export interface Options {
   readonly host?: string;
   /** Default: a free port. A node that is started again for clients without a proxy needs its old one. */
   readonly port?: string;
+  /** The file to run, if it is not that of this tree: such as that of an earlier release. */
+  readonly main?: string | undefined;
   /** Prefix of the command: a tracer, or a shell that sets limits. It must exec the server, so that signals reach it. */
   readonly wrap?: readonly string[];
 }
@@ -179,7 +181,9 @@ export function launchParley(options: Options = {}): Server {
   const data = options.data ?? tempFolder();
   const { host = "127.0.0.1", port = "0" } = options;
   const flags = ["up", "--port", port, "--host", host, "--data", data, ...(options.flags ?? [])];
-  const command = options.env?.BUN_OPTIONS ? sourcesCommand : parleyCommand;
+  const { main } = options;
+  const own = options.env?.BUN_OPTIONS ? sourcesCommand : parleyCommand;
+  const command = main === undefined ? own : (...args: string[]) => commandOf(main, args);
   const server = new Server([...(options.wrap ?? []), ...command(...flags)], env, data, options.data === undefined);
   server.setToken = env.PARLEY_ADMIN_TOKEN;
   rememberSettings(env);

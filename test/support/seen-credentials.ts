@@ -29,12 +29,14 @@ const COOKIE = /^(?:__Host-)?parley=([\w-]{48})/;
 const SETTINGS: Readonly<Record<string, string>> = {
   PARLEY_ADMIN_TOKEN: "admin token",
   PARLEY_MASTER_KEY: "master key",
+  PARLEY_BACKUP_KEY: "backup key",
   PARLEY_TURN_SECRET: "TURN secret",
 };
 const URL_SETTINGS: Readonly<Record<string, string>> = {
   PARLEY_DATABASE_URL: "database password",
   PARLEY_NATS_URL: "NATS credential",
   PARLEY_STORAGE_URL: "bucket key",
+  PARLEY_BACKUP_TO: "bucket key",
 };
 const PASSWORD = /\/\/[^/@\s]*:([^/@\s]+)@/;
 

@@ -1,6 +1,9 @@
 /** The pages about the service by clicking, an operator who may only read, and the end of a session. */
-import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { signIn } from "../../support/dashboard.ts";
+import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
 import {
   browserForTests,
@@ -20,7 +23,9 @@ import { dashboardServer, newShop } from "../support/seeds.ts";
 setDefaultTimeout(90_000);
 
 const browser = browserForTests();
-const server = await dashboardServer();
+const kept = tempFolder();
+afterAll(() => removeFolder(kept));
+const server = await dashboardServer({ env: { PARLEY_BACKUP_TO: kept } });
 const { world, name, backend } = await newShop(server, "shop");
 afterEach(() => world.hangUp());
 
@@ -60,6 +65,26 @@ test("nodes, settings and the audit of a change", async () => {
   await heading(page, "Settings").waitFor();
 });
 
+test("what is kept, of the service and of an application, with the way to change it", async () => {
+  await server.admin.must("PATCH", `/apps/${world.app._id}`, { meetingRetentionDays: 12 });
+  const reader = await newOperator("read");
+  await using dashboard = await signedIn(reader.token);
+  const page = await dashboard.page();
+  await go(page, "Data");
+  await page.getByText("parley.sqlite").waitFor();
+  await row(page, "What is kept", "When meetings took place").getByText("in each application").waitFor();
+  await row(page, "What is kept", "Rooms with their fields").getByRole("link", { name: "Settings" }).waitFor();
+  // The switcher stays on the page.
+  await page.getByLabel("Application").selectOption(name);
+  await page.waitForURL(`**/apps/${name}/data`);
+  const meetings = row(page, "What is kept", "When meetings took place");
+  await meetings.getByText("12 days after their end").waitFor();
+  await page.getByText(`parley apps plan ${name} --meeting-retention-days N`).waitFor();
+  await meetings.getByRole("cell").last().getByRole("link", { name: "Meetings" }).focus();
+  await page.keyboard.press("Enter");
+  await heading(page, "Meetings").waitFor();
+});
+
 test("an operator is created with a token that is shown once, signs in, and is revoked", async () => {
   await using dashboard = await signedIn();
   const page = await dashboard.page();
@@ -78,6 +103,26 @@ test("an operator is created with a token that is shown once, signs in, and is r
   await toast(page, "Carol has been revoked.").waitFor();
   await row(page, "Operators", "Carol").waitFor({ state: "detached" });
   expect((await signIn(server.url, token)).status).toBe(401);
+});
+
+test("a backup is made, downloaded and deleted, without a mouse", async () => {
+  await using dashboard = await signedIn();
+  const page = await dashboard.page();
+  await go(page, "Backups");
+  await page.getByText("There are no backups yet.").waitFor();
+  await page.getByText("none: PARLEY_BACKUP_EVERY is not set").waitFor();
+  await button(page, "Back up now").press("Enter");
+  await toast(page, "The backup has started.").waitFor();
+  await row(page, "Backups", "parley-").waitFor();
+  const [name = ""] = readdirSync(kept);
+  const [download] = await Promise.all([page.waitForEvent("download"), link(page, `Download ${name}`).press("Enter")]);
+  expect(download.suggestedFilename()).toBe(name);
+  expect(readFileSync(await download.path()).equals(readFileSync(join(kept, name)))).toBe(true);
+  await button(page, `Delete ${name}`).press("Enter");
+  await button(dialog(page, `Delete ${name}?`), "Delete the backup").press("Enter");
+  await toast(page, `${name} has been deleted.`).waitFor();
+  await page.getByText("The last backup is not in the list").waitFor();
+  expect(readdirSync(kept)).toEqual([]);
 });
 
 describe("an operator who may only read", () => {
@@ -113,6 +158,7 @@ describe("an operator who may only read", () => {
     ];
     const operated: readonly (readonly [path: string, ready: string])[] = [
       ["/nodes", "1 node"],
+      ["/backups", "Only operators with the role admin see"],
       ["/audit", "app created"],
       ["/operators", "Roles"],
       ["/settings", "PARLEY_ADMIN_TOKEN"],

@@ -23,6 +23,8 @@ export interface ClusterOptions {
   readonly reach?: readonly (readonly number[])[];
   /** Settings beside those of every cluster. */
   readonly env?: Env;
+  /** The file to run, if the nodes are not of this tree. */
+  readonly main?: string;
 }
 
 /** What stays of a node when its process is killed and restarted. */
@@ -81,11 +83,11 @@ export class Cluster {
     return at;
   }
 
-  /** Starts a new process in the place of one that has ended. */
-  async begin(at: number): Promise<Server> {
+  /** Starts a new process in the place of one that has ended; from another file, if nodes of several versions run together. */
+  async begin(at: number, main = this.options.main): Promise<Server> {
     const { env, data, links } = this.place(at);
     const PARLEY_NATS_URL = `nats://${links.map(({ port }) => `127.0.0.1:${port}`).join(",")}`;
-    const server = launchParley({ env: { ...env, PARLEY_NATS_URL }, data });
+    const server = launchParley({ env: { ...env, PARLEY_NATS_URL }, data, main });
     this.nodes[at] = server;
     const ready = await server.logged(({ msg }) => msg === "parley is ready");
     server.url = String(ready.url);
