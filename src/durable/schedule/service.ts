@@ -45,6 +45,9 @@ export class NoSuchBackup extends Error {}
 export class NoBackupPlace extends Error {}
 
 export class BackupService {
+  /** The newest backup when the target was last listed. */
+  private listedAfter: string | undefined;
+
   constructor(private readonly parts: ServiceParts) {}
 
   get target(): BackupTarget | undefined {
@@ -81,8 +84,11 @@ export class BackupService {
     return this.parts.jobs.stream(withRecordings);
   }
 
-  /** Empty without a place. */
+  /** Empty without a place. Has at least what the last note names, also if another node has made it a moment ago. */
   async listing(): Promise<Listing> {
+    const newest = this.parts.notes.latest.success?.name;
+    if (newest !== this.listedAfter) this.parts.target?.listing.forget();
+    this.listedAfter = newest;
     return (await this.parts.target?.listing.now()) ?? { backups: [], problem: null };
   }
 
