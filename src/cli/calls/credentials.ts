@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
+import { foundServer } from "./address.ts";
 import { findDataFolder } from "./data-folder.ts";
 import { credentialsEnv, givenAddress } from "./given-address.ts";
 
@@ -35,9 +36,10 @@ export function adminToken(input: Input): Credential {
   const why =
     typeof folder === "string"
       ? folder
-      : `${folder.firstRunFile} does not have it; for a stopped server, "parley admin reset-token" makes a new one`;
+      : `${folder.firstRunFile} does not have it; if no one has, stop the server and run "parley admin reset-token"`;
+  const url = givenAddress(input)?.url ?? foundServer(input)?.url ?? "URL";
   throw new UsageError(
-    `the admin token, or an operator's, is needed: set PARLEY_OPERATOR_TOKEN, or name a file that contains it with --admin-token-file (${why})`,
+    `the admin token, or an operator's, is needed: run "parley login ${url}" to keep one, set PARLEY_OPERATOR_TOKEN, or name a file that contains it with --admin-token-file (${why})`,
   );
 }
 

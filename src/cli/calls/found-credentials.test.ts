@@ -121,7 +121,14 @@ test("what is missing is named, with what to do about it", async () => {
     ],
     ["rooms list", none, "the app secret is needed: set PARLEY_APP_SECRET, or name a file"],
     ["usage", none, "a key is needed: set PARLEY_KEY to a secret key (SK_ID:SK_SECRET), or use --key"],
-    [`apps list --data ${admin}`, none, `${admin}/first-run.txt does not have it; for a stopped server`],
+    [
+      `apps list --data ${admin}`,
+      none,
+      `${admin}/first-run.txt does not have it; if no one has, stop the server and run `,
+    ],
+    [`apps list --data ${admin}`, none, `admin reset-token --data ${admin}"`],
+    [`apps list --data ${admin}`, none, '" to keep one, set PARLEY_OPERATOR_TOKEN'],
+    [`apps list --url ${cli.server.url}`, none, `login ${cli.server.url}" to keep one`],
     [`rooms list --app shop --data ${admin}`, none, "or set PARLEY_OPERATOR_TOKEN, then it is fetched and kept"],
   ];
   for (const [line, cwd, message] of lines) {

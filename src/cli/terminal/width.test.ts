@@ -24,9 +24,20 @@ test("text is broken at spaces, below where it began; a longer word stays whole"
   expect(wrapped("", "x".repeat(30), 26)).toBe(`${"x".repeat(30)}\n`);
   // Three characters of two columns each.
   expect(wrapped("", "日本語 日本語 日本語 日本語", 20)).toBe("日本語 日本語 日本語\n日本語\n");
-  // Too narrow for a column of text, and no terminal.
-  expect(wrapped("12345678901 ", "one two three", 30)).toBe("12345678901 one two three\n");
+  // No terminal.
   expect(wrapped("", "one two three four five six", undefined)).toBe("one two three four five six\n");
+});
+
+test("where too little is left beside a name, longer text begins below it", () => {
+  expect(wrapped("  --a-long-name  ", "one two", 30)).toBe("  --a-long-name  one two\n");
+  expect(wrapped("  --a-long-name  ", "one two three four five six", 30)).toBe(
+    "  --a-long-name\n    one two three four five\n    six\n",
+  );
+  // Too narrow for any text.
+  expect(wrapped("  --a-long-name  ", "one two three four", 22)).toBe("  --a-long-name\n    one two three four\n");
+  expect(wrapped("  --a-long-name  ", "one two three four five", 22)).toBe(
+    "  --a-long-name\n    one two three four five\n",
+  );
 });
 
 describe("a table that is wider than the terminal", () => {
@@ -66,6 +77,16 @@ describe("a table that is wider than the terminal", () => {
   test("a value is not cut, whatever the width is", () => {
     expect(fields({ key: "x".repeat(100) }, 40)).toBe(`key  ${"x".repeat(100)}\n`);
   });
+});
+
+test("on a terminal of 40 columns the lists of help have no longer lines", async () => {
+  for (const line of ["help", "help keys", "help token mint", "help up", "help recordings download"]) {
+    const [text = ""] = (await shown(line, 40)).split(/^Examples?$/m);
+    // The usage is a command, and stays whole; so do a flag and a long word.
+    const [, ...list] = text.split("\n");
+    const long = list.filter((one) => Bun.stringWidth(one) > 40 && !/^ *(--\S+ )?\S+$/.test(one));
+    expect([line, list.length > 3, long]).toEqual([line, true, []]);
+  }
 });
 
 test("on a terminal of 80 columns no line of lists and of help is longer, but examples are whole", async () => {
