@@ -1,9 +1,9 @@
 /**
- * The Debian package: its contents and scripts; in full runs, a bare Debian in which it is installed, started, upgraded, removed
- * and purged.
+ * The Debian package: its contents and scripts; in full runs, a bare Debian in which it is installed, started, taken through the
+ * tour, upgraded, removed and purged.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256 } from "../../scripts/release/archive.ts";
 import { debianVersion, packDebian, unitOf } from "../../scripts/release/debian.ts";
@@ -11,12 +11,14 @@ import type { Release } from "../../scripts/release/facts.ts";
 import { freePort } from "../../src/testing/ports.ts";
 import { read } from "../deploy/support/files.ts";
 import { type Ended, run } from "../deploy/support/program.ts";
+import { WITH_BEFORE } from "../support/release-before.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
-import { until } from "../support/wait.ts";
 import { BareRoot, noBareRoot } from "./support/bare-root.ts";
+import { DataOfBefore } from "./support/before.ts";
 import { MEETING_ENV, recordedMeeting } from "./support/meeting.ts";
 import { ownExecutable } from "./support/released.ts";
+import { ready, timed, tourPasses } from "./support/service.ts";
 
 setDefaultTimeout(900_000);
 
@@ -180,7 +182,7 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("in a bare Debian", () =
     };
     const service = root.start(["/usr/bin/parley", "up"], { user: await user(), env });
     try {
-      await until(`the start: ${service.output}`, () => service.hasEnded || service.output.includes("parley is ready"));
+      await timed("Debian package: started after", () => ready(service));
       await check();
     } finally {
       await service.stop();
@@ -195,11 +197,14 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("in a bare Debian", () =
   };
 
   test("there is no Node and no Bun", async () => {
-    expect((await root.run(["sh", "-c", "command -v node bun npm systemctl"])).output).toBe("");
+    const look = ["-c", "command -v node bun npm systemctl"];
+    expect((await root.run(["sh", ...look])).output).toBe("");
+    expect((await run(["env", "-C", folder, root.programHere("/bin/sh"), ...look])).output).toBe("");
   });
 
   test("it is installed with its user, its data folder and its settings, and starts nothing without systemd", async () => {
-    expect(await dpkg("-i", "/packages/parley_0.2.0.deb")).toMatchObject({ code: 0 });
+    const installed = await timed("Debian package: installed in", () => dpkg("-i", "/packages/parley_0.2.0.deb"));
+    expect(installed).toMatchObject({ code: 0 });
     expect((await root.run(["getent", "passwd", "parley"])).output).toContain(":/var/lib/parley:/usr/sbin/nologin");
     expect([modeOf("var/lib/parley"), modeOf("etc/parley/parley.env")]).toEqual(["700", "640"]);
     const { output } = await root.run(["stat", "-c", "%U:%G", "/var/lib/parley", "/etc/parley/parley.env"]);
@@ -218,6 +223,9 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("in a bare Debian", () =
     expect(`${statSync(root.at("var/lib/parley/master.key")).uid}`).toBe((await user()).split(":")[0] ?? "");
   });
 
+  test("the tour passes, with a recorded meeting", () =>
+    timed("Debian package: tour passed in", () => tourPasses(root.programHere("/usr/bin/parley"))));
+
   test("an upgrade keeps the data and the settings that were changed", async () => {
     const settings = root.at("etc/parley/parley.env");
     writeFileSync(settings, `${readFileSync(settings, "utf8")}PARLEY_LOG_LEVEL=debug\n`);
@@ -230,12 +238,21 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("in a bare Debian", () =
     expect(readFileSync(root.at("var/lib/parley/master.key"))).toEqual(before);
   });
 
+  test.skipIf(!WITH_BEFORE)("it goes on with the data folder of 0.1.0", async () => {
+    const data = root.at("var/lib/parley");
+    const before = await DataOfBefore.once();
+    for (const name of readdirSync(data)) removeFolder(join(data, name));
+    before.layInto(data);
+    await root.run(["chown", "-R", "parley:parley", "/var/lib/parley"]);
+    await whileItRuns(() => before.goesOnAt(`http://127.0.0.1:${port}`, data));
+  });
+
   test("a removal keeps data and settings, and a purge leaves nothing", async () => {
     expect(await dpkg("-r", "parley")).toMatchObject({ code: 0 });
     expect(existsSync(root.at("usr/bin/parley"))).toBe(false);
     for (const path of ["var/lib/parley/master.key", "etc/parley/parley.env"])
       expect(existsSync(root.at(path))).toBe(true);
-    expect(await dpkg("-P", "parley")).toMatchObject({ code: 0 });
+    expect(await timed("Debian package: purged in", () => dpkg("-P", "parley"))).toMatchObject({ code: 0 });
     for (const path of ["var/lib/parley", "etc/parley", "usr/share/doc/parley"])
       expect(existsSync(root.at(path))).toBe(false);
     expect((await root.run(["getent", "passwd", "parley"])).output).toBe("");

@@ -3,17 +3,29 @@
  * last stage are run by hand in a bare root of the same Debian as its base, with a root that cannot be written to.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, mkdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { freePort } from "../../src/testing/ports.ts";
 import { exec, only, parseDockerfile, reachesBuild, type Stage } from "../deploy/support/dockerfile.ts";
 import { PROJECT, read } from "../deploy/support/files.ts";
 import { type Ended, type Running, run } from "../deploy/support/program.ts";
+import { WITH_BEFORE } from "../support/release-before.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { BareRoot, noBareRoot } from "./support/bare-root.ts";
+import { DataOfBefore } from "./support/before.ts";
 import { MEETING_ENV, recordedMeeting } from "./support/meeting.ts";
+import { ready, timed } from "./support/service.ts";
 
 setDefaultTimeout(900_000);
 
@@ -62,8 +74,7 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("made by hand,", () => {
   async function start(): Promise<void> {
     const running = root.start([...exec(only(image, "ENTRYPOINT")), ...exec(only(image, "CMD"))], inside());
     service = running;
-    await until(`the start: ${running.output}`, () => running.hasEnded || running.output.includes("parley is ready"));
-    expect(running.output).toContain("parley is ready");
+    await timed("image, made by hand: started after", () => ready(running));
   }
 
   /** The first stage: it has no more than .dockerignore lets through, and the packages. Its npm ci is left out. */
@@ -132,6 +143,16 @@ describe.skipIf(!IS_FULL || noBareRoot() !== undefined)("made by hand,", () => {
     await start();
     expect((await parley("apps", "list", "--url", `http://127.0.0.1:${port}`)).output).toContain("shop");
     expect(readFileSync(root.at("data/master.key"))).toEqual(key);
+  });
+
+  test.skipIf(!WITH_BEFORE)("it goes on with a volume that has the data folder of 0.1.0", async () => {
+    await service?.stop();
+    const before = await DataOfBefore.once();
+    for (const name of readdirSync(root.at("data"))) removeFolder(root.at(join("data", name)));
+    before.layInto(root.at("data"));
+    await root.run(["chown", "-R", user, "/data"]);
+    await start();
+    await before.goesOnAt(`http://127.0.0.1:${port}`, root.at("data"));
   });
 
   test("it has the licences of everything inside", () => {

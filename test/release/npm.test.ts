@@ -16,10 +16,11 @@ import {
 import { freePort } from "../../src/testing/ports.ts";
 import { filesOf, read } from "../deploy/support/files.ts";
 import { Running, run } from "../deploy/support/program.ts";
+import { WITH_BEFORE } from "../support/release-before.ts";
 import { IS_FULL } from "../support/slack.ts";
-import { runSuites } from "../support/suites.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
-import { until } from "../support/wait.ts";
+import { DataOfBefore } from "./support/before.ts";
+import { ready, timed, tourPasses } from "./support/service.ts";
 
 setDefaultTimeout(600_000);
 
@@ -101,10 +102,26 @@ describe.skipIf(!IS_FULL)("installed by npm without install scripts,", () => {
     await packNpm(RELEASE, packs, join(folder, "work"));
     writeFileSync(join(app, "package.json"), JSON.stringify({ name: "app", private: true }));
     const files = Object.keys(LARGEST_KIB).map((name) => join(packs, `${name}-${manifest.version}.tgz`));
-    const { code, output } = await npm("install", "--ignore-scripts", "--no-audit", "--no-fund", ...files);
+    const install = ["install", "--ignore-scripts", "--no-audit", "--no-fund", ...files];
+    const { code, output } = await timed("npm: installed in", () => npm(...install));
     if (code !== 0) throw new Error(output);
   });
   afterAll(() => removeFolder(folder));
+
+  const program = join(app, "node_modules/.bin/parley");
+
+  /** Not by npm: it does not pass SIGTERM on. */
+  async function whileItRuns(data: string, use: (url: string) => Promise<void>): Promise<void> {
+    const port = await freePort();
+    const service = new Running([program, "up", "--port", String(port), "--data", data, "--log-format", "json"]);
+    try {
+      await timed("npm: started after", () => ready(service));
+      await use(`http://127.0.0.1:${port}`);
+    } finally {
+      await service.stop();
+    }
+    expect(service.output).toContain('"msg":"stopped"');
+  }
 
   test("both are as small as they should be", () => {
     for (const [name, kib] of Object.entries(LARGEST_KIB)) {
@@ -125,36 +142,28 @@ describe.skipIf(!IS_FULL)("installed by npm without install scripts,", () => {
   test("the service runs, also by npx, answers with its pages, and has built none of them", async () => {
     const version = await npm("exec", "--", "parley", "version");
     expect(version.output).toContain(`parley ${manifest.version}`);
-    const port = await freePort();
-    const data = join(folder, "data");
-    // Not by npm here: it does not pass SIGTERM on.
-    const program = join(app, "node_modules/.bin/parley");
-    const service = new Running([program, "up", "--port", String(port), "--data", data]);
-    try {
-      await until(`the start: ${service.output}`, () => service.hasEnded || service.output.includes("parley is ready"));
-      expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
-      expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain("<script");
+    await whileItRuns(join(folder, "data"), async (url) => {
+      expect((await fetch(`${url}/readyz`)).status).toBe(200);
+      expect(await (await fetch(`${url}/`)).text()).toContain("<script");
       const { sources, stamp } = JSON.parse(
         readFileSync(join(app, "node_modules", SERVER_NAME, "web/.build/manifest.json"), "utf8"),
       );
       // It has found the pages by their sources, and noted the dates of this folder.
       expect([sources, stamp]).toEqual([builtSources(), expect.stringMatching(/^[0-9a-f]{64}$/)]);
-    } finally {
-      await service.stop();
-    }
+    });
   });
 
   /** The sources of the pages in the package as it was made. */
   const builtSources = (): string =>
     JSON.parse(readFileSync(join(folder, "work/server/web/.build/manifest.json"), "utf8")).sources;
 
-  test("the tour passes, with a recorded meeting", async () => {
-    const program = join(app, "node_modules/.bin/parley");
-    const { code, failed, output } = await runSuites(["./test/defaults/tour.test.ts"], {
-      PARLEY_TEST_INSTALLED: program,
-    });
-    if (code !== 0) console.log(output);
-    expect({ code, failed }).toEqual({ code: 0, failed: [] });
+  test("the tour passes, with a recorded meeting", () => timed("npm: tour passed in", () => tourPasses(program)));
+
+  test.skipIf(!WITH_BEFORE)("the service goes on with the data folder of 0.1.0", async () => {
+    const data = join(folder, "upgraded");
+    const before = await DataOfBefore.once();
+    before.layInto(data);
+    await whileItRuns(data, (url) => before.goesOnAt(url, data));
   });
 
   test("the client can be imported", async () => {
@@ -162,5 +171,13 @@ describe.skipIf(!IS_FULL)("installed by npm without install scripts,", () => {
     const { output } = await run(["sh", "-c", `cd '${app}' && node --input-type=module -e '${program}'`]);
     expect(output.trim()).toBe("function");
     expect(existsSync(join(app, "node_modules/parley-client/dist/index.d.ts"))).toBe(true);
+  });
+
+  test("a removal leaves the data", async () => {
+    expect(await timed("npm: removed in", () => npm("uninstall", ...Object.keys(LARGEST_KIB)))).toMatchObject({
+      code: 0,
+    });
+    expect([existsSync(program), existsSync(join(app, "node_modules", SERVER_NAME))]).toEqual([false, false]);
+    expect(existsSync(join(folder, "data/master.key"))).toBe(true);
   });
 });

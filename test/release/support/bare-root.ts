@@ -2,11 +2,13 @@
  * A bare Debian in a folder: no Node, no Bun, no systemd. `debootstrap` makes it once, and each test gets a copy. Each program that runs
  * in it has mounts of its own, which end with it.
  */
-import { existsSync, mkdirSync, renameSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { type Ended, Running, run } from "../../deploy/support/program.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const SUITE = "bookworm";
 const CACHE = join(import.meta.dir, "../../../node_modules/.cache");
 const KEPT = join(CACHE, `bare-root-${SUITE}.tar`);
@@ -28,6 +30,8 @@ export interface Inside {
 }
 
 export class BareRoot {
+  private readonly programs: string[] = [];
+
   private constructor(readonly path: string) {}
 
   static async make(): Promise<BareRoot> {
@@ -51,8 +55,26 @@ export class BareRoot {
     return new Running(this.commandOf(command, inside));
   }
 
+  /**
+   * A program on this machine that runs one of the root, as if it were installed here: in the folder of its caller, with the caller's
+   * variables, and the temporary folders of this machine, in which the caller must be. It sees no other file of this machine.
+   */
+  programHere(path: string): string {
+    const file = `${this.path}-${basename(path)}`;
+    mkdirSync(this.at(tmpdir()), { recursive: true });
+    const mounts = `mount --bind '${tmpdir()}' '${this.at(tmpdir())}' && mount -t proc proc '${this.at("proc")}'`;
+    const enter = `chroot '${this.path}' /usr/bin/env -C "$PWD" PATH=${PATH} '${path}' "$@"`;
+    writeFileSync(
+      file,
+      `#!/bin/sh\nexec unshare --mount sh -c '${mounts.replaceAll("'", `'\\''`)} && exec "$@"' sh ${enter}\n`,
+      { mode: 0o755 },
+    );
+    this.programs.push(file);
+    return file;
+  }
+
   remove(): void {
-    removeFolder(this.path);
+    for (const path of [this.path, ...this.programs]) removeFolder(path);
   }
 
   private commandOf(command: readonly string[], { user, env = {}, writable, cwd = "/" }: Inside): string[] {
@@ -64,7 +86,7 @@ export class BareRoot {
     ];
     const mounts = [...(writable === undefined ? [] : readOnly), `mount -t proc proc '${this.at("proc")}'`];
     const [uid = "0", gid = "0"] = user?.split(":") ?? [];
-    const set = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/", ...env };
+    const set = { PATH, HOME: "/", ...env };
     const variables = Object.entries(set).map(([name, value]) => `${name}=${value}`);
     const enter = ["chroot", `--userspec=${uid}:${gid}`, "--groups=", this.path, "/usr/bin/env", "-i", "-C", cwd];
     const script = `${mounts.join(" && ")} && exec "$@"`;
