@@ -21,7 +21,7 @@ function foundElsewhere(folder: string): unknown {
 
 test("a folder without a store, and one whose start has only made the file", () => {
   const folder = newFolder();
-  expect(foundEmbedded(folder)).toEqual({ schema: 0, version: undefined, bytes: 0 });
+  expect(foundEmbedded(folder)).toEqual({ schema: 0, version: undefined, bytes: 0, notStarted: undefined });
   writeFileSync(sqliteFile(folder), "");
   expect(foundEmbedded(folder).schema).toBe(0);
   expect(readdirSync(folder)).toEqual(["parley.sqlite"]);

@@ -6,6 +6,7 @@ import { connectProblem, optionsOf } from "./engines/postgres.ts";
 import { UnreadableFile, withPages } from "./engines/sqlite-pages.ts";
 import { rowsOf } from "./engines/sqlite-rows.ts";
 import { VERSION_NOTE } from "./identity.ts";
+import { MOVE_NOTES, whyNotStarted } from "./moves.ts";
 import { sqliteFile } from "./open.ts";
 
 export interface FoundStore {
@@ -15,9 +16,11 @@ export interface FoundStore {
   readonly version: string | undefined;
   /** How large a copy of it is, at most; of a PostgreSQL database all of it. */
   readonly bytes: number;
+  /** Why no version starts on it: it was moved, or is an incomplete copy. */
+  readonly notStarted: string | undefined;
 }
 
-const NONE: FoundStore = { schema: 0, version: undefined, bytes: 0 };
+const NONE: FoundStore = { schema: 0, version: undefined, bytes: 0, notStarted: undefined };
 
 /** Not in a process that has the store open (sqlite-pages.ts). */
 export function foundEmbedded(dataFolder: string): FoundStore {
@@ -28,11 +31,14 @@ export function foundEmbedded(dataFolder: string): FoundStore {
       withPages(path, (pages) => {
         const { pages: count, freePages, pageBytes } = pages.header;
         const migrations = rowsOf(pages, "migrations", 1) ?? [];
-        const [, version] = rowsOf(pages, "meta", 2)?.find(([name]) => name === VERSION_NOTE) ?? [];
+        const meta = rowsOf(pages, "meta", 2) ?? [];
+        const metaOf = (wanted: string): unknown => meta.find(([name]) => name === wanted)?.[1];
+        const version = metaOf(VERSION_NOTE);
         return {
           schema: Math.max(0, ...migrations.map(([number]) => Number(number))),
           version: typeof version === "string" ? version : undefined,
           bytes: (count - freePages) * pageBytes,
+          notStarted: whyNotStarted(metaOf),
         };
       }) ?? NONE
     );
@@ -67,11 +73,15 @@ export async function foundPostgres(url: string): Promise<FoundPostgres> {
           SELECT count(*) FROM pg_stat_activity
           WHERE datname = current_database() AND application_name LIKE 'parley%' AND pid <> pg_backend_pid()
         ) AS connections`;
-      const notes = (await has("meta")) ? await tx`SELECT value FROM meta WHERE name = ${VERSION_NOTE}` : [];
+      const notes: { name: string; value: string }[] = (await has("meta"))
+        ? await tx`SELECT name, value FROM meta WHERE name IN ${tx([VERSION_NOTE, ...MOVE_NOTES])}`
+        : [];
+      const metaOf = (wanted: string): string | undefined => notes.find(({ name }) => name === wanted)?.value;
       return {
         schema: await greatest("migrations"),
         historySchema: await greatest("history_migrations"),
-        version: notes[0] === undefined ? undefined : String(notes[0].value),
+        version: metaOf(VERSION_NOTE),
+        notStarted: whyNotStarted(metaOf),
         bytes: Number(facts?.bytes ?? 0),
         connections: Number(facts?.connections ?? 0),
       };

@@ -35,13 +35,19 @@ export async function refuseMoves(database: Database): Promise<void> {
   const rows: DbRow[] = await database.run(
     (sql) => sql`SELECT name, value FROM meta WHERE name IN ${sql([...MOVE_NOTES])}`,
   );
-  const noteOf = (name: string): unknown => JSON.parse(String(rows.find((row) => row.name === name)?.value ?? "null"));
-  const incomplete = noteOf(INCOMPLETE_NOTE) as IncompleteNote | null;
-  if (incomplete) throw new StoreError(incompleteText(incomplete));
-  const moved = noteOf(MOVED_NOTE) as MovedNote | null;
-  if (moved) throw new StoreError(movedText(moved));
+  const why = whyNotStarted((name) => rows.find((row) => row.name === name)?.value);
+  if (why !== undefined) throw new StoreError(why);
   if (database.isShared && (await isMoving(database)))
     throw new StoreError('"parley move" is working on this database: start when it has ended');
+}
+
+/** Why no server starts on the store that has these values in `meta`; undefined: one does. */
+export function whyNotStarted(metaOf: (name: string) => unknown): string | undefined {
+  const noteOf = (name: string): unknown => JSON.parse(String(metaOf(name) ?? "null"));
+  const incomplete = noteOf(INCOMPLETE_NOTE) as IncompleteNote | null;
+  if (incomplete) return incompleteText(incomplete);
+  const moved = noteOf(MOVED_NOTE) as MovedNote | null;
+  return moved ? movedText(moved) : undefined;
 }
 
 export const incompleteText = ({ from, command }: IncompleteNote): string =>

@@ -4,6 +4,8 @@ import { existsSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { HoldStill, StillFiles } from "../../store/contract/still-files.ts";
 import { StoreError, StoreInUse } from "../../store/contract/store.ts";
+import { whyNotStarted } from "../../store/moves.ts";
+import { STORE_ENTRY } from "./manifest.ts";
 
 /** It does not migrate: a backup that is made before an upgrade stays readable for the earlier version. Throws StoreInUse. */
 export const holdStopped =
@@ -16,7 +18,11 @@ export const holdStopped =
     };
     try {
       const present = paths.filter((path) => existsSync(path));
-      for (const path of present) open.push(lock(path));
+      for (const path of present) {
+        const db = lock(path);
+        open.push(db);
+        if (basename(path) === STORE_ENTRY) refuseMoved(db, path);
+      }
       const files = present.map((path) => ({ name: basename(path), path, bytes: statSync(path).size }));
       return { atMs: nowMs(), files, release } satisfies StillFiles;
     } catch (error) {
@@ -24,6 +30,14 @@ export const holdStopped =
       throw error;
     }
   };
+
+/** No server starts on it, so none would start on what is restored from its backup; and it is not what is in use. */
+function refuseMoved(db: Database, path: string): void {
+  if (!db.query("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").get()) return;
+  const value = db.query<{ value: string }, [string]>("SELECT value FROM meta WHERE name = ?");
+  const why = whyNotStarted((name) => value.get(name)?.value);
+  if (why !== undefined) throw new StoreError(`there is no backup of the store in ${dirname(path)}: ${why}`);
+}
 
 /** Afterwards the file has everything that its log had. */
 function lock(path: string): Database {

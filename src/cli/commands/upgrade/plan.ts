@@ -62,13 +62,14 @@ export function embeddedPlan(dataFolder: string): Plan {
     problems: [
       ...newer("the store", ofStore),
       ...newer("history.sqlite", ofHistory),
+      ...(found.notStarted === undefined ? [] : [found.notStarted]),
       ...(ofStore.copy?.lack === undefined ? [] : [`there is no room for the copy: ${ofStore.copy.lack}`]),
     ],
   };
 }
 
 export async function postgresPlan(url: string): Promise<Plan> {
-  const { schema, historySchema, version, bytes, connections } = await foundPostgres(url);
+  const { schema, historySchema, version, bytes, connections, notStarted } = await foundPostgres(url);
   const [store, history] = [changeOf(schema, schemaVersion()), changeOf(historySchema, postgresHistorySchema())];
   return {
     place: "PostgreSQL",
@@ -80,7 +81,11 @@ export async function postgresPlan(url: string): Promise<Plan> {
         ? { state: "running", who: `${connections} connections of servers to the database`, version: undefined }
         : { state: "stopped" },
     bytes,
-    problems: [...newer("the store", store), ...newer("the histories", history)],
+    problems: [
+      ...newer("the store", store),
+      ...newer("the histories", history),
+      ...(notStarted === undefined ? [] : [notStarted]),
+    ],
   };
 }
 

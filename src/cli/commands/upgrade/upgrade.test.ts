@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { historyFile, SCHEMA } from "../../../history/sqlite/file.ts";
 import { noteVersion } from "../../../store/identity.ts";
 import { schemaVersion } from "../../../store/migrate.ts";
+import { INCOMPLETE_NOTE, MOVED_NOTE } from "../../../store/moves.ts";
 import { openSqlite, openStore, sqliteFile } from "../../../store/open.ts";
 import { fillAsVersion } from "../../../store/testing/older.ts";
 import { newFolders } from "../../../store/testing/places.ts";
@@ -89,6 +90,23 @@ describe("--check", () => {
     const { refused, text } = await check(folder);
     expect(refused).toBe(true);
     expect(text).toContain("a start would fail: the store was written by a newer Parley: its schema is 9999");
+  });
+
+  test.each([
+    ["was moved away", MOVED_NOTE, { to: "PostgreSQL at db", atMs: 0 }, "this store was moved to PostgreSQL at db"],
+    [
+      "is an incomplete copy",
+      INCOMPLETE_NOTE,
+      { source: "id", from: "PostgreSQL at db", command: "parley move …" },
+      "this store is an incomplete copy of PostgreSQL at db",
+    ],
+  ])("a store that %s: a start would fail, and so does the check", async (_, name, note, why) => {
+    const folder = newFolder();
+    const store = await openStore(folder);
+    await store.change((change) => change.putMeta(name, JSON.stringify(note)));
+    await store.close();
+    const { refused, text } = await check(folder);
+    expect([refused, text]).toEqual([true, expect.stringContaining(`a start would fail: ${why}`)]);
   });
 
   test.skipIf(!existsSync("/proc/locks"))(
