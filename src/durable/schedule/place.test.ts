@@ -23,6 +23,9 @@ describe("the place of backups", () => {
   test.each([
     ["s3://bucket/prefix", "needs a credential"],
     ["s3://K:S@bucket/prefix/parley-20300131T020000Z.backup", "names a single backup"],
+    // It would be a folder `gs:` below that of the process.
+    ["gs://bucket/backups", "a place for backups is a path, or has the form s3://bucket/prefix"],
+    ["sftp://user:secret@host/backups", "a place for backups is a path"],
   ])("is refused: %s", (setting, why) => {
     expect(() => place(setting)).toThrow(why);
   });

@@ -3,7 +3,7 @@ import { relative, resolve } from "node:path";
 import { parseS3Address } from "../../recordings/storage/s3/address.ts";
 import { StorageError } from "../../recordings/storage/storage.ts";
 import { isBackupName } from "../targets/names.ts";
-import { openTarget, type TargetOptions } from "../targets/open.ts";
+import { openTarget, refuseAddress, type TargetOptions } from "../targets/open.ts";
 import { type Target, TargetError } from "../targets/target.ts";
 
 export interface BackupPlace {
@@ -20,6 +20,7 @@ export interface BackupPlace {
 /** Throws TargetError. */
 export function backupPlace(setting: string, dataFolder: string, options: TargetOptions): BackupPlace {
   if (/^s3:/i.test(setting)) return bucketOf(setting, options);
+  refuseAddress(setting);
   // One file could not have a second backup beside it.
   const to = `${resolve(setting)}/`;
   return {

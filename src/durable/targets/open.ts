@@ -26,13 +26,18 @@ export interface TargetOptions {
 
 export async function openTarget(text: string, { env, nowMs, force = false }: TargetOptions): Promise<Target> {
   if (/^s3:/i.test(text)) return openBucket(text, env, nowMs, force);
-  if (text === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(text))
-    throw new TargetError("bad-address", "a place for backups is a path, or has the form s3://bucket/prefix");
+  refuseAddress(text);
   const path = resolve(text);
   const isFolder = text.endsWith("/") || (await stat(path).catch(() => undefined))?.isDirectory();
   return isFolder
     ? new FolderTarget(path, nowMs)
     : new FolderTarget(dirname(path), nowMs, { name: basename(path), force });
+}
+
+/** An address of another kind would be made as a folder of that name, below that of the process. Throws TargetError. */
+export function refuseAddress(text: string): void {
+  if (text === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(text))
+    throw new TargetError("bad-address", "a place for backups is a path, or has the form s3://bucket/prefix");
 }
 
 function openBucket(text: string, env: TargetOptions["env"], nowMs: () => number, force: boolean): Target {
