@@ -30,6 +30,8 @@ export const BUCKET_DOWNLOADS_MAX = 16;
 export const FOLDER_DOWNLOADS_MAX = 64;
 /** Backups, of which a piece of up to 8 MiB is in memory. */
 export const BACKUP_DOWNLOADS_MAX = 4;
+/** A client of a backup that takes nothing for this long is cut: meanwhile no other backup is made, and no deleted recording is removed. */
+export const BACKUP_PAUSE_MAX_MS = 10 * 60_000;
 
 /** A DNS name, or an IPv6 address in brackets, with a port. */
 export const HOST_MAX_CHARS = 255;

@@ -6,7 +6,7 @@ import type { RunningBackup } from "../../durable/backup/run.ts";
 import { type BackupService, NoBackupPlace, NoSuchBackup } from "../../durable/schedule/service.ts";
 import { TargetError } from "../../durable/targets/target.ts";
 import { Problem } from "../../protocol/codes.ts";
-import { BACKUP_DOWNLOADS_MAX } from "../limits.ts";
+import { BACKUP_DOWNLOADS_MAX, BACKUP_PAUSE_MAX_MS } from "../limits.ts";
 import { FileDownloads } from "../response/file-downloads.ts";
 import type { LogIncomplete } from "../response/streamed-array.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
@@ -82,7 +82,7 @@ const startOf = ({ admin }: BackupGuards, { service, audit }: BackupEndpointPart
 
 /** A backup as it is made, for the command line. */
 function streamOf({ admin }: BackupGuards, { service, audit, logIncomplete }: BackupEndpointParts): Endpoint {
-  const downloads = new FileDownloads(STREAMS_MAX);
+  const downloads = new FileDownloads(STREAMS_MAX, { pauseMaxMs: BACKUP_PAUSE_MAX_MS });
   return endpoint({
     tag: TAG,
     guard: admin,
@@ -123,7 +123,7 @@ function streamOf({ admin }: BackupGuards, { service, audit, logIncomplete }: Ba
 /** One that is kept. */
 function oneOf({ admin, stream }: BackupGuards, parts: BackupEndpointParts): Endpoint[] {
   const { service, audit, nowMs, logIncomplete } = parts;
-  const downloads = new FileDownloads(BACKUP_DOWNLOADS_MAX);
+  const downloads = new FileDownloads(BACKUP_DOWNLOADS_MAX, { pauseMaxMs: BACKUP_PAUSE_MAX_MS });
   return [
     endpoint({
       tag: TAG,

@@ -6,6 +6,13 @@ import { Problem } from "../../protocol/codes.ts";
 
 const RETRY_SECONDS = 1;
 
+/** What is sent may hold up others: a client that takes nothing of it is not waited for forever. */
+export class ClientPaused extends Error {
+  constructor(pauseMs: number) {
+    super(`the client has taken nothing for ${pauseMs / 1000} seconds`);
+  }
+}
+
 export interface Pieces {
   readonly pieces: AsyncGenerator<Uint8Array, undefined>;
   /** Called before each piece; throws if the client may not read it any more. */
@@ -19,7 +26,11 @@ export interface Pieces {
 export class FileDownloads {
   private count = 0;
 
-  constructor(private readonly max: number) {}
+  constructor(
+    private readonly max: number,
+    /** Default: a client may pause for as long as it likes. */
+    private readonly limits: { readonly pauseMaxMs?: number } = {},
+  ) {}
 
   get size(): number {
     return this.count;
@@ -33,12 +44,20 @@ export class FileDownloads {
     if (this.count >= this.max)
       throw new Problem("rate_limited", "Too many files are being sent at once; try again later.", RETRY_SECONDS);
     this.count++;
+    const { pauseMaxMs } = this.limits;
     let isOver = false;
-    let cutNow = (): void => undefined;
+    let cutNow = (_: Error): void => undefined;
+    const ended = (): void => cutNow(new Problem("unauthorized", "The operator's access has ended."));
+    let pausing: Timer | undefined;
+    const pause = (): void => {
+      if (pauseMaxMs !== undefined && !isOver)
+        pausing = setTimeout(() => cutNow(new ClientPaused(pauseMaxMs)), pauseMaxMs);
+    };
     const end = (): void => {
       if (!isOver) this.count--;
       isOver = true;
-      until.removeEventListener("abort", cutNow);
+      clearTimeout(pausing);
+      until.removeEventListener("abort", ended);
     };
     const first = await pieces.next().catch((error: unknown) => {
       end();
@@ -55,19 +74,24 @@ export class FileDownloads {
     return new ReadableStream(
       {
         start: (controller) => {
-          cutNow = () => {
-            cut(controller, new Problem("unauthorized", "The operator's access has ended."));
+          cutNow = (error) => {
+            cut(controller, error);
             void pieces.return(undefined).catch(() => undefined);
           };
-          until.addEventListener("abort", cutNow);
+          until.addEventListener("abort", ended);
+          pause();
         },
         async pull(controller) {
+          clearTimeout(pausing);
           try {
             check();
             const { value } = waiting ?? (await pieces.next());
             waiting = undefined;
             if (isOver) return;
-            if (value) return controller.enqueue(value);
+            if (value) {
+              pause();
+              return controller.enqueue(value);
+            }
             end();
             controller.close();
           } catch (error) {
