@@ -196,6 +196,28 @@ export class Server {
   }
 }
 
+/** What a service sends that is larger than memory. A connection that is cut before the end is a Failure, an interrupt of the user is none. */
+export async function* bytesOf({ body, headers, url }: Response, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const announced = headers.get("x-parley-bytes");
+  let bytes = 0;
+  try {
+    for await (const chunk of body ?? []) {
+      bytes += chunk.length;
+      yield chunk;
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw cut(url, causeOf(error));
+  }
+  if (announced !== null && Number(announced) !== bytes) throw cut(url, `${bytes} bytes of ${announced} arrived`);
+}
+
+const cut = (url: string, why: string): Failure =>
+  new Failure(
+    "incomplete",
+    `${new URL(url).origin} ended the connection before everything was sent (${why}), so nothing was written; its log says why. Try again`,
+  );
+
 /** By the message of the service: the control plane has one code for everything that is not there. */
 const LISTS: Readonly<Record<string, string>> = {
   "There is no such application.": "apps list",

@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { found } from "../../../../test/support/wait.ts";
+import { ZSTD_MAGIC } from "../../../durable/archive/frames.ts";
 import { withServer } from "../../testing/kit.ts";
 
 setDefaultTimeout(60_000);
@@ -44,3 +45,29 @@ test("one that does not exist leaves no file, and the message says how to see th
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining('no such backup; "parley backups list"')]);
   expect(existsSync(file)).toBe(false);
 });
+
+/** Answers every call with the first bytes of an archive, and cuts the connection. */
+function cutting(): ReturnType<typeof Bun.serve> {
+  return Bun.serve({
+    port: 0,
+    fetch: () => {
+      let pulls = 0;
+      const pull = (controller: ReadableStreamDefaultController): void =>
+        pulls++ === 0 ? controller.enqueue(ZSTD_MAGIC) : controller.error();
+      const body = new ReadableStream({ pull });
+      return new Response(body, { headers: { "Content-Type": "application/octet-stream", "X-Parley-Bytes": "999" } });
+    },
+  });
+}
+
+test.each(["backups download parley-20300131T020000Z.backup", "backup"])(
+  "%s: a connection that the service cuts is named, and no file is left",
+  async (command) => {
+    await using service = { server: cutting(), [Symbol.asyncDispose]: () => service.server.stop(true) };
+    const file = join(folder, "cut.backup");
+    const { exitCode, stderr } = await run(`${command} ${file} --url http://127.0.0.1:${service.server.port}`);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("ended the connection before everything was sent")]);
+    expect(stderr).not.toContain("verbose");
+    expect(existsSync(file)).toBe(false);
+  },
+);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "../../../base/clock.ts";
 import { humanBytes } from "../../../base/human-bytes.ts";
 import { openTarget } from "../../../durable/targets/open.ts";
-import { controlPlane } from "../../calls/client.ts";
+import { bytesOf, controlPlane } from "../../calls/client.ts";
 import type { CommandResult } from "../../line/command.ts";
 import type { Input } from "../../line/input.ts";
 import { confirm } from "../../terminal/confirm.ts";
@@ -107,7 +107,7 @@ async function* received(input: Input, signal: AbortSignal): AsyncGenerator<Uint
   const progress = new Progress(Number(response.headers.get("x-parley-bytes") ?? 0));
   let bytes = 0;
   try {
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of bytesOf(response, signal)) {
       bytes += chunk.length;
       progress.at(bytes);
       yield chunk;

@@ -19,7 +19,7 @@ import { openStore, sqliteFile } from "../../../store/open.ts";
 import { finishRestore } from "../../../store/pending-restore.ts";
 import { VERSION } from "../../../version.ts";
 import { foundServer } from "../../calls/address.ts";
-import { controlPlane } from "../../calls/client.ts";
+import { bytesOf, controlPlane } from "../../calls/client.ts";
 import { givenAddress } from "../../calls/given-address.ts";
 import { dataPath } from "../../calls/running-server.ts";
 import type { CommandResult } from "../../line/command.ts";
@@ -137,11 +137,10 @@ async function begin(input: Input, config: Config, signal: AbortSignal): Promise
 async function ofServer(input: Input, withRecordings: boolean, signal: AbortSignal): Promise<Making> {
   const ended = new AbortController();
   const path = `/backups/stream?recordings=${withRecordings ? "copied" : "referenced"}`;
-  const response = await controlPlane(input).stream(path, AbortSignal.any([signal, ended.signal]), {
-    method: "POST",
-    type: "application/octet-stream",
-  });
-  return { bytes: response.body ?? new Blob([]).stream(), done: Promise.resolve(), stop: () => ended.abort() };
+  const either = AbortSignal.any([signal, ended.signal]);
+  const type = "application/octet-stream";
+  const response = await controlPlane(input).stream(path, either, { method: "POST", type });
+  return { bytes: bytesOf(response, either), done: Promise.resolve(), stop: () => ended.abort() };
 }
 
 function ofFolder(config: Config, withRecordings: boolean): RunningBackup {
