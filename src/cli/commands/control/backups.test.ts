@@ -1,9 +1,9 @@
 /** `parley backups …`, against a running server. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { found } from "../../../../test/support/wait.ts";
-import { ZSTD_MAGIC } from "../../../durable/archive/frames.ts";
 import { withServer } from "../../testing/kit.ts";
 
 setDefaultTimeout(60_000);
@@ -48,12 +48,13 @@ test("one that does not exist leaves no file, and the message says how to see th
 
 /** Answers every call with the first bytes of an archive, and cuts the connection. */
 function cutting(): ReturnType<typeof Bun.serve> {
+  const beginning = Bun.zstdCompressSync(randomBytes(1_000_000)).subarray(0, 200_000);
   return Bun.serve({
     port: 0,
     fetch: () => {
       let pulls = 0;
       const pull = (controller: ReadableStreamDefaultController): void =>
-        pulls++ === 0 ? controller.enqueue(ZSTD_MAGIC) : controller.error();
+        pulls++ === 0 ? controller.enqueue(beginning) : controller.error();
       const body = new ReadableStream({ pull });
       return new Response(body, { headers: { "Content-Type": "application/octet-stream", "X-Parley-Bytes": "999" } });
     },
