@@ -3,6 +3,7 @@ import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { readArchive } from "../archive/read.ts";
 import { HISTORY_ENTRY, MASTER_KEY_ENTRY, type Manifest, parseEntryName, STORE_ENTRY } from "../backup/manifest.ts";
+import { requireRoom } from "./room.ts";
 import type { BackupSource } from "./source.ts";
 
 export interface Extracted {
@@ -17,6 +18,8 @@ export interface Extracted {
 export interface ExtractOptions {
   readonly key: Buffer | undefined;
   readonly folder: string;
+  /** What must stay free on its disk: another service may use it, and a small backup may unpack to much. */
+  readonly minFreeBytes: number;
   /** The store has arrived, which comes first: what is wrong with it is better said before gigabytes were read. */
   readonly storeArrived: (path: string) => void;
   readonly progress: (bytes: number, total: number) => void;
@@ -35,6 +38,7 @@ export async function extract(source: BackupSource, options: ExtractOptions): Pr
   for await (const { name, bytes: content, size } of archive.entries) {
     options.signal.throwIfAborted();
     if (KEPT.includes(name)) {
+      requireRoom(options.folder, `${name} of the backup`, size, options.minFreeBytes);
       await writeFile(join(options.folder, name), content);
       names.push(name);
       if (name === STORE_ENTRY) options.storeArrived(join(options.folder, name));

@@ -15,11 +15,14 @@ import { type CheckedStore, checkStore } from "./checked-store.ts";
 import { type Extracted, extract } from "./extract.ts";
 import { lockPresent, refusePresentInUse } from "./lock-present.ts";
 import { claimIfEmpty, type RestoredRecordings, restoreRecordings } from "./recordings.ts";
+import { explainedStorage, requireRoom } from "./room.ts";
 import { type BackupSource, isStoreFile } from "./source.ts";
 
 export interface RestoreParts {
   readonly dataFolder: string;
   readonly key: Buffer | undefined;
+  /** What must stay free on the disk of the data folder. */
+  readonly minFreeBytes: number;
   /** Opened when it is needed. */
   readonly storage: () => Storage;
   /** Called with what is in the backup, as soon as that is known and before anything else is read; throws if it is not to be restored. */
@@ -61,7 +64,9 @@ export async function restoreBackup(source: BackupSource, parts: RestoreParts): 
     for (const name of found.names)
       if (name !== STORE_ENTRY && name !== MASTER_KEY_ENTRY) checkCopy(join(folder, name), name);
     await parts.confirmed(found);
-    const recordings = await writeRecordings(source, found, store, parts);
+    const recordings = await writeRecordings(source, found, store, parts).catch((error: unknown) => {
+      throw explainedStorage(error);
+    });
     await replace(folder, store, parts);
     return { manifest: found.manifest, store, recordings, names: found.names };
   });
@@ -71,6 +76,7 @@ export async function restoreBackup(source: BackupSource, parts: RestoreParts): 
 export async function restoreStoreFile(file: string, parts: RestoreParts): Promise<Restored> {
   refuseOpenStore(file, parts.dataFolder);
   return within(parts, async (folder) => {
+    requireRoom(folder, file, statSync(file).size, parts.minFreeBytes);
     copyFileSync(file, join(folder, STORE_ENTRY));
     const store = checkStore(join(folder, STORE_ENTRY), file);
     parts.checked(store, undefined);

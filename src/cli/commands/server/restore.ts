@@ -41,6 +41,7 @@ export async function restore(input: Input): Promise<CommandResult> {
   const parts: RestoreParts = {
     dataFolder: config.data,
     key: config.backupKey === "" ? undefined : Buffer.from(config.backupKey, "base64"),
+    minFreeBytes: config.minFreeDiskBytes,
     storage: () => openStorage(config, input.env),
     checked: (store, keyFile) => {
       if (!isOfFolder)

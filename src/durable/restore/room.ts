@@ -1,0 +1,32 @@
+/** Whether the disk has room for what a restore writes. */
+import { statfsSync } from "node:fs";
+import { humanBytes } from "../../base/human-bytes.ts";
+import { StorageFull, StorageUnavailable } from "../../recordings/storage/storage.ts";
+import { StoreError } from "../../store/contract/store.ts";
+
+/** Throws a StoreError unless the disk of the folder has `minFreeBytes` left afterwards. */
+export function requireRoom(folder: string, what: string, bytes: number, minFreeBytes: number): void {
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  if (free >= bytes + minFreeBytes) return;
+  throw new StoreError(
+    `the disk of ${folder} has too little room: ${what} needs ${humanBytes(bytes)}, ${humanBytes(free)} are free, and ${humanBytes(minFreeBytes)} must stay free (PARLEY_MIN_FREE_DISK_BYTES). Nothing was changed: free some space, or name another data folder with --data`,
+  );
+}
+
+/** What the storage of recordings reports, as operators need it; any other error as it is. */
+export function explainedStorage(error: unknown): unknown {
+  const stays =
+    "The store is as it was; recordings that were written already stay, and the next restore writes them again";
+  if (error instanceof StorageFull)
+    return new StoreError(
+      `the storage of recordings is full (${error.message}; PARLEY_MIN_FREE_DISK_BYTES must stay free): free some space, and run the restore again. ${stays}`,
+      { cause: error },
+    );
+  if (error instanceof StorageUnavailable)
+    return new StoreError(
+      `the storage of recordings cannot be used (${error.message}): run the restore again when it can. ${stays}`,
+      { cause: error },
+    );
+  return error;
+}
