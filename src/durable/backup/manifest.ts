@@ -1,4 +1,5 @@
 /** What a backup says about itself: the first entry of its archive. */
+import { ArchiveError } from "../archive/errors.ts";
 
 /** The format that this version writes. A reader refuses a later one. */
 export const BACKUP_FORMAT = 1;
@@ -16,6 +17,20 @@ export interface Manifest {
   /** How many files there are, and how many bytes they have together: for progress only. */
   readonly files: number;
   readonly bytes: number;
+}
+
+/** Throws ArchiveError. Without a key, anyone can have written a manifest. */
+export function manifestIn(archive: { readonly manifest: Readonly<Record<string, unknown>> }): Manifest {
+  const manifest = archive.manifest as unknown as Manifest;
+  const { at, schema, recordings, bytes } = manifest;
+  const isOurs =
+    typeof at === "string" &&
+    !Number.isNaN(Date.parse(at)) &&
+    (schema === null || Number.isSafeInteger(schema)) &&
+    (recordings === "copied" || recordings === "referenced") &&
+    Number.isSafeInteger(bytes);
+  if (!isOurs) throw new ArchiveError("damaged", "its manifest is not one that Parley writes");
+  return manifest;
 }
 
 /** Names of entries. Recordings are `recordings/<app>/<id>`, and bytes of open uploads `uploads/<app>/<id>/<locator>`. */

@@ -1,8 +1,16 @@
 /** Reads a whole backup, and writes the files of its stores to a folder. Only if this succeeds may anything of it be used. */
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { ArchiveError } from "../archive/errors.ts";
 import { readArchive } from "../archive/read.ts";
-import { HISTORY_ENTRY, MASTER_KEY_ENTRY, type Manifest, parseEntryName, STORE_ENTRY } from "../backup/manifest.ts";
+import {
+  HISTORY_ENTRY,
+  MASTER_KEY_ENTRY,
+  type Manifest,
+  manifestIn,
+  parseEntryName,
+  STORE_ENTRY,
+} from "../backup/manifest.ts";
 import { requireRoom } from "./room.ts";
 import type { BackupSource } from "./source.ts";
 
@@ -31,7 +39,7 @@ const KEPT: readonly string[] = [MASTER_KEY_ENTRY, STORE_ENTRY, HISTORY_ENTRY];
 
 export async function extract(source: BackupSource, options: ExtractOptions): Promise<Extracted> {
   const archive = await readArchive(source.read(), { key: options.key });
-  const manifest = archive.manifest as unknown as Manifest;
+  const manifest = manifestIn(archive);
   const names: string[] = [];
   let files = 0;
   let bytes = 0;
@@ -46,6 +54,8 @@ export async function extract(source: BackupSource, options: ExtractOptions): Pr
     bytes += size;
     options.progress(bytes, manifest.bytes);
   }
+  if (manifest.schema !== null && !names.includes(STORE_ENTRY))
+    throw new ArchiveError("damaged", `it has no ${STORE_ENTRY}`);
   return { manifest, isSealed: archive.isSealed, names, files };
 }
 

@@ -4,7 +4,7 @@ import { Folder } from "../../recordings/storage/folder/folder.ts";
 import { markNew } from "../../recordings/storage/ownership.ts";
 import type { Place, Storage, WriterLease } from "../../recordings/storage/storage.ts";
 import { type ReadEntry, readArchive } from "../archive/read.ts";
-import { type FileEntry, type Manifest, parseEntryName } from "../backup/manifest.ts";
+import { type FileEntry, manifestIn, parseEntryName } from "../backup/manifest.ts";
 import type { BackupSource } from "./source.ts";
 
 export interface RestoredRecordings {
@@ -23,7 +23,7 @@ export async function restoreRecordings(
   watch: { readonly progress: (bytes: number, total: number) => void; readonly signal: AbortSignal },
 ): Promise<RestoredRecordings> {
   const archive = await readArchive(source.read(), { key });
-  const { bytes: total } = archive.manifest as unknown as Manifest;
+  const { bytes: total } = manifestIn(archive);
   let [bytes, written, left] = [0, 0, 0];
   for await (const entry of archive.entries) {
     watch.signal.throwIfAborted();

@@ -7,7 +7,7 @@ import { loadForDataFolder } from "../../../config/load.ts";
 import type { Config } from "../../../config/settings.ts";
 import { type ReadEntry, readArchive } from "../../../durable/archive/read.ts";
 import { type ArchiveEntry, writeArchive } from "../../../durable/archive/write.ts";
-import { MASTER_KEY_ENTRY, type Manifest } from "../../../durable/backup/manifest.ts";
+import { MASTER_KEY_ENTRY, type Manifest, manifestIn } from "../../../durable/backup/manifest.ts";
 import { type RunningBackup, startBackup } from "../../../durable/backup/run.ts";
 import { holdStopped } from "../../../durable/backup/stopped.ts";
 import { openTarget } from "../../../durable/targets/open.ts";
@@ -76,7 +76,7 @@ class Rewriting {
     making.done.catch(() => undefined);
     try {
       const archive = await readArchive(making.bytes, {});
-      const manifest = archive.manifest as unknown as Manifest;
+      const manifest = manifestIn(archive);
       this.manifest = manifest;
       yield* writeArchive({
         manifest: archive.manifest,
