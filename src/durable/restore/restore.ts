@@ -3,9 +3,10 @@
  * the caller is asked; recordings are written beside those that exist; the stores are replaced, in one step that a kill cannot leave half done
  * (store/pending-restore.ts).
  */
-import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { lockFile } from "../../base/file-lock.ts";
+import { giveToOwner } from "../../base/give-to-owner.ts";
 import type { Storage } from "../../recordings/storage/storage.ts";
 import { StoreError, StoreInUse } from "../../store/contract/store.ts";
 import { applyRestore, finishRestore, RESTORE_FOLDER } from "../../store/pending-restore.ts";
@@ -78,6 +79,7 @@ export async function restoreStoreFile(file: string, parts: RestoreParts): Promi
   return within(parts, async (folder) => {
     requireRoom(folder, file, statSync(file).size, parts.minFreeBytes);
     copyFileSync(file, join(folder, STORE_ENTRY));
+    chmodSync(join(folder, STORE_ENTRY), 0o600);
     const store = checkStore(join(folder, STORE_ENTRY), file);
     parts.checked(store, undefined);
     await parts.confirmed({ manifest: undefined as never, isSealed: false, names: [STORE_ENTRY], files: 0 });
@@ -90,6 +92,15 @@ export { isStoreFile };
 
 async function within<T>({ dataFolder }: RestoreParts, work: (folder: string) => Promise<T>): Promise<T> {
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
+  try {
+    return await alone(dataFolder, work);
+  } finally {
+    // When nothing is locked any more: what was replaced, and recordings.
+    giveToOwner(dataFolder);
+  }
+}
+
+async function alone<T>(dataFolder: string, work: (folder: string) => Promise<T>): Promise<T> {
   const running = lockFile(join(dataFolder, RUNNING_LOCK));
   if (!running) throw new StoreInUse(dataFolder, "another restore is running; wait for its end");
   using _ = { [Symbol.dispose]: () => running.release() };
@@ -130,6 +141,8 @@ async function writeRecordings(
 async function replace(folder: string, store: CheckedStore | undefined, parts: RestoreParts): Promise<void> {
   if (!store) return;
   await parts.prepared(folder, store.schema);
+  // Before it is used: the next start may have to finish the restore.
+  giveToOwner(parts.dataFolder, folder);
   // Until the new files have their names, no server can be started on the old ones.
   using _lock = lockPresent(parts.dataFolder);
   applyRestore(parts.dataFolder);

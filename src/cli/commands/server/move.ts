@@ -1,6 +1,7 @@
 /** `parley move`: all durable state from the data folder to PostgreSQL, and back, with every server stopped. */
 import { join } from "node:path";
 import { masterKeyFile } from "../../../access/keys/vault.ts";
+import { giveToOwner } from "../../../base/give-to-owner.ts";
 import { loadForDataFolder } from "../../../config/load.ts";
 import { asShellWord } from "../../../config/program.ts";
 import type { Config } from "../../../config/settings.ts";
@@ -34,6 +35,8 @@ export async function moveStore(input: Input): Promise<CommandResult> {
     return await watched(input, way, { ...sides, config, url });
   } catch (error) {
     throw explained(error, place);
+  } finally {
+    giveToOwner(config.data);
   }
 }
 

@@ -61,3 +61,26 @@ describe.if(process.getuid?.() === 0)("a ./data of another user", () => {
     expect(readdirSync(data)).toContain("parley.sqlite");
   });
 });
+
+/** As a service with a user of its own, on which root runs commands. */
+describe.if(process.getuid?.() === 0 && process.platform === "linux")(
+  "what root does in the folder of a service",
+  () => {
+    const give = (): void => void Bun.spawnSync(["chown", "-R", `${OTHER_USER}:${OTHER_USER}`, data]);
+    const notTheirs = (): string[] =>
+      readdirSync(data, { recursive: true, encoding: "utf8" }).filter(
+        (name) => statSync(join(data, name)).uid !== OTHER_USER,
+      );
+
+    test("belongs to its user afterwards: a restore", async () => {
+      const { stop } = await startServer(data);
+      await stop();
+      const file = join(folder, "x.backup");
+      expect((await parley(["backup", file, "--data", data])).exitCode).toBe(0);
+      give();
+      expect((await parley(["restore", file, "--data", data, "--yes"])).exitCode).toBe(0);
+      expect(readdirSync(data)).toContain("before-restore");
+      expect(notTheirs()).toEqual([]);
+    });
+  },
+);

@@ -1,5 +1,6 @@
 /** `parley admin reset-token`, on the store of a stopped server. */
 import { existsSync } from "node:fs";
+import { giveToOwner } from "../../../base/give-to-owner.ts";
 import { loadForDataFolder } from "../../../config/load.ts";
 import type { Config } from "../../../config/settings.ts";
 import { hadFirstRun, hasAdminToken, resetAdminToken } from "../../../node/parts/first-run.ts";
@@ -37,6 +38,8 @@ export async function resetToken(input: Input): Promise<CommandResult> {
     return { value: { adminToken }, text: `${adminToken}\n`, notes };
   } finally {
     await store.close();
+    // The copy that an upgrade makes.
+    giveToOwner(config.data);
   }
 }
 
