@@ -126,13 +126,18 @@ test("a folder of recordings that is not declared shared is refused with several
 });
 
 test("with PostgreSQL, a backup has recordings and names pg_dump, and a restore leaves the database alone", async () => {
-  const data = tempFolder();
-  const backup = await runParley(["backup", join(data, "file"), "--data", data], cluster.env);
+  using folder = scratch();
+  const data = folder.path;
+  const env = { ...cluster.env, PARLEY_DATABASE_URL: await cluster.postgres.newDatabase() };
+  const backup = await runParley(["backup", join(data, "file"), "--data", data], env);
   expect([backup.code, backup.output]).toEqual([0, expect.stringContaining("pg_dump")]);
-  const restore = await runParley(["restore", join(data, "file"), "--data", data], cluster.env);
-  expect([restore.code, restore.output]).toEqual([0, expect.stringContaining("recordings")]);
+  const restore = await runParley(["restore", join(data, "file"), "--data", data], env);
+  expect([restore.code, restore.output]).toEqual([0, expect.stringMatching(/recordings.*pg_restore/s)]);
   expect(existsSync(join(data, "parley.sqlite"))).toBe(false);
-  removeFolder(data);
+  await using node = launchParley({ env });
+  await node.logged(({ msg }) => msg === "parley is ready");
+  const running = await runParley(["restore", join(data, "file"), "--data", data], env);
+  expect([running.code, running.output]).toEqual([1, expect.stringContaining("stop every node first")]);
 });
 
 test.if(IS_FULL)("commands find a node that runs, if nodes that share their data folder stop", async () => {

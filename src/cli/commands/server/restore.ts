@@ -19,6 +19,7 @@ import { openTarget } from "../../../durable/targets/open.ts";
 import { shownName } from "../../../durable/targets/shown-name.ts";
 import { openStorage } from "../../../recordings/open-storage.ts";
 import { StoreError } from "../../../store/contract/store.ts";
+import { foundPostgres } from "../../../store/found.ts";
 import { schemaVersion } from "../../../store/migrate.ts";
 import { openStore, sqliteFile } from "../../../store/open.ts";
 import { REPLACED_FOLDER } from "../../../store/pending-restore.ts";
@@ -53,6 +54,7 @@ export async function restore(input: Input): Promise<CommandResult> {
     },
     confirmed: async () => {
       line.end();
+      if (!isOfFolder) await refuseNodes(config.databaseUrl);
       if (replaces && isOfFolder && !input.isOn("force"))
         await confirm(
           input,
@@ -81,6 +83,15 @@ export async function restore(input: Input): Promise<CommandResult> {
       interrupted: true,
     };
   }
+}
+
+/** Recordings are replaced beneath them otherwise. An embedded store is locked. */
+async function refuseNodes(databaseUrl: string): Promise<void> {
+  const { connections } = await foundPostgres(databaseUrl);
+  if (connections > 0)
+    throw new StoreError(
+      `Parley is running on the database of PARLEY_DATABASE_URL (${connections} connections): stop every node first; nothing was changed`,
+    );
 }
 
 /** The newest backup, if a folder or a bucket is named. undefined: it is the file of a store. */
@@ -154,6 +165,10 @@ function resultOf(restored: Restored, { config, file, replaces, masterKey, notes
     recordings: manifest?.recordings === "referenced" ? "not in this backup" : recordings.written,
   };
   const all = [...notes];
+  if (!store)
+    all.push(
+      "The database is not in this backup: pg_restore brings it back from the dump that was made with it (docs/backups.md).",
+    );
   if (store && (masterKey === "missing" || masterKey === "does not fit"))
     all.push(
       `Warning: the secrets cannot be read: put the right master key at ${masterKeyFile(config.data)} before you start the server, or rotate the keys.`,
