@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder, tempFolder } from "../../../test/support/temp.ts";
 import { until } from "../../../test/support/wait.ts";
@@ -31,6 +31,29 @@ targetSuite("a folder", async () => {
     addForeign: async (name) => writeFileSync(join(path, name), "of another program"),
   };
 });
+
+test.each(["parley.sqlite", "history.sqlite-wal", "master.key", "first-run.txt"])(
+  "%s of a service is replaced by no backup, not with --force either",
+  async (name) => {
+    const path = folder();
+    writeFileSync(join(path, name), "of a service");
+    const writing = async () =>
+      (await openTarget(join(path, name), { ...OPTIONS, force: true })).write(name, inChunks(noise(3)));
+    mkdirSync(join(path, "servers"));
+    await expect(writing()).rejects.toMatchObject({
+      reason: "exists",
+      message: expect.stringContaining("data folder"),
+    });
+    expect([readdirSync(path).sort(), await Bun.file(join(path, name)).text()]).toEqual([
+      [name, "servers"].sort(),
+      "of a service",
+    ]);
+    // Elsewhere it is a backup of that name, such as those that 0.1.0 wrote.
+    rmdirSync(join(path, "servers"));
+    await writing();
+    expect(statSync(join(path, name)).size).toBe(3);
+  },
+);
 
 describe("the text that an operator gives", () => {
   test("names an existing folder, a new one by its slash, or a file", async () => {

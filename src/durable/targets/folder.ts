@@ -103,6 +103,15 @@ export class FolderTarget implements Target {
     const found = await stat(path).catch(absentIsNone);
     if (found && !found.isFile()) throw new TargetError("exists", `${path} exists and is not a file: name another one`);
     if (found && !this.single.force) throw alreadyThere(path);
+    if (found && (await this.isOfService(this.single.name)))
+      throw new TargetError("exists", `${path} belongs to the data folder of a service: name a file elsewhere`);
+  }
+
+  /** Without one of these the service is lost. Elsewhere, 0.1.0 wrote backups under such names. */
+  private async isOfService(name: string): Promise<boolean> {
+    if (!/^((parley|history)\.sqlite(-wal|-shm|-journal)?|master\.key|first-run\.txt)$/.test(name)) return false;
+    const ofData = ["servers", "recordings"].map((one) => sizeOf(join(this.folder, one)));
+    return (await Promise.all(ofData)).some((size) => size !== undefined);
   }
 
   /** Returns how many bytes that were. */
