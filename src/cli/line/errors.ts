@@ -1,5 +1,6 @@
 /** Errors of commands, with the message and the exit code of each. */
 import { ConfigError } from "../../config/load.ts";
+import { TargetError } from "../../durable/targets/target.ts";
 import { StoreError, StoreUnreachable, WrongTarget } from "../../store/contract/store.ts";
 
 /** A wrong command line; the message names what is wrong. */
@@ -39,7 +40,8 @@ export function reportOf(error: unknown): FailureReport | undefined {
   if (error instanceof ReportedFailure) return error.report;
   if (error instanceof UsageError) return { exitCode: 2, code: "usage", message: error.message };
   // The command line names the wrong file or lacks --force, as with `recordings download`.
-  if (error instanceof WrongTarget) return { exitCode: 2, code: "usage", message: error.message };
+  if (error instanceof WrongTarget || (error instanceof TargetError && error.reason === "exists"))
+    return { exitCode: 2, code: "usage", message: error.message };
   if (error instanceof ConfigError) return { exitCode: 2, code: "settings", message: error.message };
   if (error instanceof StoreUnreachable)
     return { exitCode: 1, code: "store", message: `the store does not answer: ${error.message}` };

@@ -29,7 +29,7 @@ test("a backup is started, listed, downloaded and deleted", async () => {
   expect(await json(`backups download ${name} ${file}`)).toEqual({ name, file, bytes });
   expect([statSync(file).size, statSync(file).mode & 0o777]).toEqual([bytes, 0o600]);
   const twice = await run(`backups download ${name} ${file}`);
-  expect([twice.exitCode, twice.stderr]).toEqual([1, expect.stringContaining("exists already")]);
+  expect([twice.exitCode, twice.stderr]).toEqual([2, expect.stringContaining("exists already")]);
   expect((await run(`backups download ${name} ${folder} --force`)).exitCode).toBe(0);
   expect(statSync(join(folder, name)).size).toBe(bytes);
 

@@ -157,7 +157,7 @@ test("a backup replaces a file only with --force", async () => {
   const file = join(folder, "kept");
   writeFileSync(file, "mine");
   const refused = await parley(["backup", file, "--data", data]);
-  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("already")]);
+  expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining("already")]);
   expect(readFileSync(file, "utf8")).toBe("mine");
   expect((await parley(["backup", file, "--data", data, "--force"])).exitCode).toBe(0);
   expect(readdirSync(await filesOf(file))).toContain("parley.sqlite");
