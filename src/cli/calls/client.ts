@@ -215,7 +215,7 @@ export async function* bytesOf({ body, headers, url }: Response, signal: AbortSi
 const cut = (url: string, why: string): Failure =>
   new Failure(
     "incomplete",
-    `${new URL(url).origin} ended the connection before everything was sent (${why}), so nothing was written; its log says why. Try again`,
+    `${new URL(url).origin} ended the connection before everything was sent (${why}), so nothing was written; its log says why`,
   );
 
 /** By the message of the service: the control plane has one code for everything that is not there. */

@@ -20,12 +20,12 @@ export function explainedStorage(error: unknown): unknown {
     "The store is as it was; recordings that were written already stay, and the next restore writes them again";
   if (error instanceof StorageFull)
     return new StoreError(
-      `the storage of recordings is full (${error.message}; PARLEY_MIN_FREE_DISK_BYTES must stay free): free some space, and run the restore again. ${stays}`,
+      `the storage of recordings is full (${error.message}; PARLEY_MIN_FREE_DISK_BYTES must stay free): free some space, and repeat the restore. ${stays}`,
       { cause: error },
     );
   if (error instanceof StorageUnavailable)
     return new StoreError(
-      `the storage of recordings cannot be used (${error.message}): run the restore again when it can. ${stays}`,
+      `the storage of recordings cannot be used (${error.message}): repeat the restore when it can. ${stays}`,
       { cause: error },
     );
   return error;

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { ClientPaused, FileDownloads } from "./file-downloads.ts";
 
+const PAUSE_MAX_MS = 10;
+
 /** Three pieces, or those before a failure. */
 async function* three(failsAt = 4): AsyncGenerator<Uint8Array, undefined> {
   for (const piece of [1, 2, 3]) {
@@ -82,25 +84,25 @@ test("a client whose access ends is cut at once, also while it takes nothing, an
 });
 
 test("a client that takes nothing for too long is cut, and its file is closed", async () => {
-  const downloads = new FileDownloads(3, { pauseMaxMs: 10 });
+  const downloads = new FileDownloads(3, { pauseMaxMs: PAUSE_MAX_MS });
   const errors: unknown[] = [];
   const pieces = three();
   const reader = (await downloads.begin(of(pieces, { errors }))).getReader();
   await reader.read();
   expect(await reader.closed.then(String, () => "cut")).toBe("cut");
-  expect([errors, downloads.size]).toEqual([[new ClientPaused(10)], 0]);
+  expect([errors, downloads.size]).toEqual([[new ClientPaused(PAUSE_MAX_MS)], 0]);
   expect(await pieces.next()).toEqual({ done: true, value: undefined });
 });
 
 test("so is one that never takes anything", async () => {
-  const downloads = new FileDownloads(3, { pauseMaxMs: 10 });
+  const downloads = new FileDownloads(3, { pauseMaxMs: PAUSE_MAX_MS });
   const reader = (await downloads.begin(of(three()))).getReader();
   expect(await reader.closed.then(String, () => "cut")).toBe("cut");
   expect(downloads.size).toBe(0);
 });
 
 test("a piece that takes long to be read is no pause of the client", async () => {
-  const downloads = new FileDownloads(3, { pauseMaxMs: 10 });
+  const downloads = new FileDownloads(3, { pauseMaxMs: PAUSE_MAX_MS });
   const slow = Promise.withResolvers<void>();
   async function* pieces(): AsyncGenerator<Uint8Array, undefined> {
     yield new Uint8Array([1]);
@@ -110,8 +112,7 @@ test("a piece that takes long to be read is no pause of the client", async () =>
   const reader = (await downloads.begin(of(pieces()))).getReader();
   await reader.read();
   const next = reader.read();
-  // Twice as long as a client may pause.
-  setTimeout(slow.resolve, 20);
+  setTimeout(slow.resolve, 2 * PAUSE_MAX_MS);
   expect((await next).value).toEqual(new Uint8Array([2]));
   expect((await reader.read()).done).toBeTrue();
 });

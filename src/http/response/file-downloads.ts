@@ -50,8 +50,9 @@ export class FileDownloads {
     const ended = (): void => cutNow(new Problem("unauthorized", "The operator's access has ended."));
     let pausing: Timer | undefined;
     const pause = (): void => {
-      if (pauseMaxMs !== undefined && !isOver)
-        pausing = setTimeout(() => cutNow(new ClientPaused(pauseMaxMs)), pauseMaxMs);
+      if (pauseMaxMs === undefined || isOver) return;
+      // No boundary: it logs, and errors a stream that is open, which does not throw.
+      pausing = setTimeout(() => cutNow(new ClientPaused(pauseMaxMs)), pauseMaxMs);
     };
     const end = (): void => {
       if (!isOver) this.count--;
