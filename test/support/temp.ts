@@ -9,7 +9,7 @@ export const tempFolder = (parent = tmpdir()): string => mkdtempSync(join(parent
 export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });
 
 /** `using folder = scratch()`: removed at the end of the test, also when it fails. */
-export function scratch(): Disposable & { readonly path: string } {
-  const path = tempFolder();
+export function scratch(parent?: string): Disposable & { readonly path: string } {
+  const path = tempFolder(parent);
   return { path, [Symbol.dispose]: () => removeFolder(path) };
 }
