@@ -267,6 +267,7 @@ function browserTests(isChosen: (file: string) => boolean): string[] {
     "meetings-embed",
     "meetings-keyboard",
     "meetings-looks",
+    "recordings/recordings",
     "recordings/seeking",
   ].map((name) => `${name}.test.ts`);
   const left = process.argv.includes("--full") ? [] : long;

@@ -1,5 +1,6 @@
 /** What the page says before one is inside, and after one was put out: about devices, names, the lobby and the end. It must be true. */
 import { afterAll, afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { IS_FULL } from "../support/slack.ts";
 import { eventually } from "./support/eventually.ts";
 import { meetingRooms } from "./support/meeting-rooms.ts";
 import type { Visitor } from "./support/visitor.ts";
@@ -113,29 +114,32 @@ test("over plain http from another host, the page asks for https, and one can en
   far.complaints.splice(0);
 });
 
-test("a link with a name enters under it and asks for none; one without a name asks, and uses what was typed", async () => {
-  const url = await rooms().room();
-  const hana = await rooms().visit(`${await hostLink(url, { name: "Hana" })}&name=Other`);
-  await hana.page.getByText("You enter as Hana.").waitFor();
-  await eventually(() => nameField(hana).count(), 0);
-  await hana.button("Enter").click();
-  await hana.inside();
+test.if(IS_FULL)(
+  "a link with a name enters under it and asks for none; one without a name asks, and uses what was typed",
+  async () => {
+    const url = await rooms().room();
+    const hana = await rooms().visit(`${await hostLink(url, { name: "Hana" })}&name=Other`);
+    await hana.page.getByText("You enter as Hana.").waitFor();
+    await eventually(() => nameField(hana).count(), 0);
+    await hana.button("Enter").click();
+    await hana.inside();
 
-  const olga = await rooms().visit(await hostLink(url));
-  await olga.enter("Olga");
-  // A host is no guest, although no token has this name.
-  await hana.tile("Olga").waitFor();
-  await hana.choose("People");
-  const row = hana.page.locator(".person", { hasText: "Olga" });
-  await row.getByText("host").waitFor();
-  await eventually(() => row.getByText("guest").count(), 0);
-  await eventually(() => hana.tile("Olga").getByText("guest").count(), 0);
+    const olga = await rooms().visit(await hostLink(url));
+    await olga.enter("Olga");
+    // A host is no guest, although no token has this name.
+    await hana.tile("Olga").waitFor();
+    await hana.choose("People");
+    const row = hana.page.locator(".person", { hasText: "Olga" });
+    await row.getByText("host").waitFor();
+    await eventually(() => row.getByText("guest").count(), 0);
+    await eventually(() => hana.tile("Olga").getByText("guest").count(), 0);
 
-  const gil = await rooms().visit(`${url}#name=Gil`);
-  await eventually(() => nameField(gil).inputValue(), "Gil");
-  await gil.enter("Gil the Second");
-  await hana.tile("Gil the Second").getByText("guest").waitFor();
-});
+    const gil = await rooms().visit(`${url}#name=Gil`);
+    await eventually(() => nameField(gil).inputValue(), "Gil");
+    await gil.enter("Gil the Second");
+    await hana.tile("Gil the Second").getByText("guest").waitFor();
+  },
+);
 
 test("a host who types no name is called host", async () => {
   const url = await rooms().room();
@@ -185,29 +189,32 @@ test("the lobby says whether a host is there, as hosts come and go", async () =>
   await guest.heading("This room needs an invitation").waitFor();
 });
 
-test("a removed guest is shown nothing about returning, and an invited person that it cannot until the end", async () => {
-  const url = await rooms().room({ audioOnlyRoom: true });
-  const host = await rooms().visit(await hostLink(url, { name: "Hana" }));
-  await host.button("Enter").click();
-  await host.inside();
-  const remove = async (name: string): Promise<void> => {
-    await host.button(`Remove ${name}`).click();
-    await host.button("Remove").click();
-  };
-  await host.choose("People");
-  const gil = await rooms().visit(url);
-  await gil.enter("Gil");
-  await remove("Gil");
-  await gil.heading("You were removed from the meeting").waitFor();
-  await gil.page.getByText("A host removed you from this meeting.", { exact: true }).waitFor();
+test.if(IS_FULL)(
+  "a removed guest is shown nothing about returning, and an invited person that it cannot until the end",
+  async () => {
+    const url = await rooms().room({ audioOnlyRoom: true });
+    const host = await rooms().visit(await hostLink(url, { name: "Hana" }));
+    await host.button("Enter").click();
+    await host.inside();
+    const remove = async (name: string): Promise<void> => {
+      await host.button(`Remove ${name}`).click();
+      await host.button("Remove").click();
+    };
+    await host.choose("People");
+    const gil = await rooms().visit(url);
+    await gil.enter("Gil");
+    await remove("Gil");
+    await gil.heading("You were removed from the meeting").waitFor();
+    await gil.page.getByText("A host removed you from this meeting.", { exact: true }).waitFor();
 
-  const ivy = await rooms().visit(`${url}#token=${await rooms().token(url, { name: "Ivy" })}`, { expected: /403/ });
-  await ivy.button("Enter").click();
-  await ivy.inside();
-  await remove("Ivy");
-  const text = "A host removed you from this meeting. You cannot return until it has ended.";
-  await ivy.page.getByText(text).waitFor();
-  await ivy.page.reload();
-  await ivy.button("Enter").click();
-  await ivy.page.getByText(text).waitFor();
-});
+    const ivy = await rooms().visit(`${url}#token=${await rooms().token(url, { name: "Ivy" })}`, { expected: /403/ });
+    await ivy.button("Enter").click();
+    await ivy.inside();
+    await remove("Ivy");
+    const text = "A host removed you from this meeting. You cannot return until it has ended.";
+    await ivy.page.getByText(text).waitFor();
+    await ivy.page.reload();
+    await ivy.button("Enter").click();
+    await ivy.page.getByText(text).waitFor();
+  },
+);

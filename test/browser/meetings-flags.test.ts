@@ -1,5 +1,6 @@
 /** What fields of rooms and access tokens change for a visitor, by clicking. Who is let in, and acts of admins, are in meetings-page.test.ts. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { IS_FULL } from "../support/slack.ts";
 import { eventually } from "./support/eventually.ts";
 import { meetingRooms } from "./support/meeting-rooms.ts";
 import type { Visitor } from "./support/visitor.ts";
@@ -92,7 +93,7 @@ test("a room for sound only has no camera; a private one without a lobby asks fo
   await stranger.heading("This room needs an invitation").waitFor();
 });
 
-test("times: each page counts down, says why it ends, and does not return by itself", async () => {
+test.if(IS_FULL)("times: each page counts down, says why it ends, and does not return by itself", async () => {
   // They enter by themselves, without camera and microphone.
   const stay = { autoJoin: true, showInviteBox: false };
   const soon = Math.floor(Date.now() / 1000) + 15;

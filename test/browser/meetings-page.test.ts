@@ -1,5 +1,6 @@
 /** The page of a meeting, with a real service: from the door to leaving. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { IS_FULL } from "../support/slack.ts";
 import { eventually } from "./support/eventually.ts";
 import { meetingRooms } from "./support/meeting-rooms.ts";
 import type { Visitor } from "./support/visitor.ts";
@@ -119,7 +120,7 @@ test("an admin mutes, removes, locks, unlocks and ends", async () => {
   await host.heading("The meeting has ended").waitFor();
 });
 
-test("a button keeps its meaning while the list changes under it", async () => {
+test.if(IS_FULL)("a button keeps its meaning while the list changes under it", async () => {
   const url = await rooms().room({ privacy: "private", audioOnlyRoom: true });
   const link = async (fields: object): Promise<string> => `${url}#token=${await rooms().token(url, fields)}`;
   const enter = async (fields: object): Promise<Visitor> => {
@@ -212,39 +213,42 @@ test("autoJoin enters muted and with the camera off", async () => {
   await ben.tile("Ada").waitFor();
 });
 
-test("a screen is shown beside the camera, and can be pinned; the speaker view; flags that change act on people inside", async () => {
-  const url = await rooms().room();
-  const ada = await rooms().visit(url);
-  await ada.enter("Ada");
-  const ben = await rooms().visit(url);
-  await ben.enter("Ben");
-  await ada.button("Share the screen").click();
-  await ben.plays("Screen of Ada", "screen");
-  await ben.plays("Ada");
-  await eventually(() => ben.page.locator(".focus .tile").getAttribute("data-kind"), "screen");
-  await ben.button("Pin Ada").click();
-  await eventually(() => ben.page.locator(".focus .tile").getAttribute("data-kind"), "camera");
-  await ben.button("Unpin Ada").click();
-  await ada.button("Stop sharing the screen").click();
-  await ben.tile("Screen of Ada", "screen").waitFor({ state: "detached" });
+test.if(IS_FULL)(
+  "a screen is shown beside the camera, and can be pinned; the speaker view; flags that change act on people inside",
+  async () => {
+    const url = await rooms().room();
+    const ada = await rooms().visit(url);
+    await ada.enter("Ada");
+    const ben = await rooms().visit(url);
+    await ben.enter("Ben");
+    await ada.button("Share the screen").click();
+    await ben.plays("Screen of Ada", "screen");
+    await ben.plays("Ada");
+    await eventually(() => ben.page.locator(".focus .tile").getAttribute("data-kind"), "screen");
+    await ben.button("Pin Ada").click();
+    await eventually(() => ben.page.locator(".focus .tile").getAttribute("data-kind"), "camera");
+    await ben.button("Unpin Ada").click();
+    await ada.button("Stop sharing the screen").click();
+    await ben.tile("Screen of Ada", "screen").waitFor({ state: "detached" });
 
-  await eventually(() => ben.page.locator(".focus").count(), 0);
-  await ben.choose("Speaker view");
-  await ben.page.locator(".focus .tile", { hasText: "Ada" }).waitFor();
-  await ben.choose("Grid view");
-  await ben.page.locator(".focus").waitFor({ state: "detached" });
+    await eventually(() => ben.page.locator(".focus").count(), 0);
+    await ben.choose("Speaker view");
+    await ben.page.locator(".focus .tile", { hasText: "Ada" }).waitFor();
+    await ben.choose("Grid view");
+    await ben.page.locator(".focus").waitFor({ state: "detached" });
 
-  const flags = (fields: object): Promise<unknown> =>
-    rooms().app.must("PUT", `/room/${new URL(url).pathname.slice(1)}`, fields);
-  await ada.plays("Ben");
-  await flags({ audioOnlyRoom: true, enableChat: false });
-  await ada.tile("Ben").locator("video").waitFor({ state: "detached" });
-  await ada.button("Turn the camera off").waitFor({ state: "detached" });
-  await eventually(() => ada.button("Open the chat").count(), 0);
-  await flags({ audioOnlyRoom: false, ownerOnlyBroadcast: true });
-  await ada.button("Microphone: Only hosts speak in this room.").waitFor();
-  await ada.tile("Ben").getByText("microphone off").waitFor({ state: "attached" });
-});
+    const flags = (fields: object): Promise<unknown> =>
+      rooms().app.must("PUT", `/room/${new URL(url).pathname.slice(1)}`, fields);
+    await ada.plays("Ben");
+    await flags({ audioOnlyRoom: true, enableChat: false });
+    await ada.tile("Ben").locator("video").waitFor({ state: "detached" });
+    await ada.button("Turn the camera off").waitFor({ state: "detached" });
+    await eventually(() => ada.button("Open the chat").count(), 0);
+    await flags({ audioOnlyRoom: false, ownerOnlyBroadcast: true });
+    await ada.button("Microphone: Only hosts speak in this room.").waitFor();
+    await ada.tile("Ben").getByText("microphone off").waitFor({ state: "attached" });
+  },
+);
 
 /** As behind a firewall that lets nothing but a relay through, and there is none. */
 const FIREWALL = `

@@ -264,7 +264,7 @@ async function isEmpty(page: Page): Promise<void> {
   await until("the service has no connection", async () => (await onService()).connections === 0);
 }
 
-test("components that are drawn slowly show the same members, while these come and go", async () => {
+test.if(IS_FULL)("components that are drawn slowly show the same members, while these come and go", async () => {
   const page = await open();
   await ask(page, "wall", credential("alice"), room);
   await shows(page, "#status", "connected");

@@ -137,7 +137,7 @@ test.if(IS_FULL)("a page that was opened before a release loads itself again whe
   await page.locator("canvas").first().waitFor();
 });
 
-test("an address that names nothing says what is missing, with a way to the others", async () => {
+test.if(IS_FULL)("an address that names nothing says what is missing, with a way to the others", async () => {
   await using dashboard = await open(/40[04]/);
   const page = await dashboard.page();
   const missing: readonly (readonly [path: string, says: string, way: string, to: string])[] = [

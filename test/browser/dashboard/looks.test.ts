@@ -1,8 +1,7 @@
 /**
  * Every page, wide and narrow, light and dark: nothing scrolls sideways, nothing moves after the first paint, axe-core finds
  * nothing, and no error, violation of the policy or request to another host occurs. Wide pages are light and narrow ones dark.
- * `npm test` looks at every fourth page, in one of the two, and opens each of them once; with PARLEY_TEST_FULL at all of them in both, and in the
- * other colours too.
+ * `npm test` looks at every fourth page, in one of the two; with PARLEY_TEST_FULL at all of them in both, and in the other colours too.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
@@ -144,11 +143,10 @@ test("the longest of the times in the audit is not cut", async () => {
   }
 });
 
-test("no page runs two texts together", async () => {
+test.if(isFull)("no page runs two texts together", async () => {
   await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken, expected: /404/ });
   const joins: Record<string, string[]> = {};
-  // The others are opened by the test of columns.
-  const waiting = PAGES.filter(({ path }, at) => path.includes("?") || isInSample(at + 1, 2));
+  const waiting = [...PAGES];
   const visit = async (): Promise<void> => {
     const page = await dashboard.context.newPage();
     for (let one = waiting.shift(); one; one = waiting.shift()) {
