@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { type Admin, type App, type Key, mint, mintToken, type SecretKey } from "../support/admin.ts";
 import { nowSeconds, selfSigned } from "../support/jwt.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { IS_FULL } from "../support/slack.ts";
 
 setDefaultTimeout(60_000);
 
@@ -121,7 +122,7 @@ describe("two applications", () => {
 });
 
 describe("rotation under load", () => {
-  const ROTATIONS = 20;
+  const ROTATIONS = IS_FULL ? 20 : 7;
   const USERS = 8;
   const GRACE_SECONDS = 2;
   const MINTS_UNTIL_MS = 2000;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { fresh, type World } from "../conformance/raw/support/world.ts";
 import { runParley } from "../support/parley.ts";
-import { SLACK_MS } from "../support/slack.ts";
+import { IS_FULL, SLACK_MS } from "../support/slack.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { childrenOf, isRunning, nodesOf, pidOf, startWorkers } from "./support/workers.ts";
@@ -13,6 +13,8 @@ import { childrenOf, isRunning, nodesOf, pidOf, startWorkers } from "./support/w
 setDefaultTimeout(120_000);
 
 const MANY = 20;
+/** Between two connects beside a reload: in full runs as many as there can be. */
+const CONNECT_EVERY_MS = IS_FULL ? 0 : 10;
 const RULES = { channelRules: [{ pattern: "kept-**", history: { messages: 10_000, seconds: 3600 } }] };
 
 let world: World;
@@ -104,6 +106,7 @@ test("a reload replaces all workers, and no connect is refused meanwhile", async
         resets.push(error.message);
       });
       guest?.wire.drop();
+      await Bun.sleep(CONNECT_EVERY_MS);
     }
   })();
   const reloaded = await runParley(["reload", "--data", world.server.data, "--json"]);
