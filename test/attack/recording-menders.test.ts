@@ -11,6 +11,7 @@ import { menderOf, signalMender } from "../support/menders.ts";
 import type { Server } from "../support/parley.ts";
 import { sha256 } from "../support/recordings.ts";
 import { isInSample } from "../support/sample.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { Recorder, recordedRoom } from "./support/recorder.ts";
 import { shortLimits } from "./support/short-limits.ts";
 
@@ -76,7 +77,7 @@ describe("the process that mends", () => {
     expect(await reasonOf(server, run._id)).toContain("without a result");
   });
 
-  test("is stopped: its time ends, and the file is listed as it came", async () => {
+  test.if(IS_FULL)("is stopped: its time ends, and the file is listed as it came", async () => {
     const ann = await pageOn(server);
     const { run, mender } = await strike(ann, "SIGSTOP");
     // The service answers meanwhile.

@@ -7,6 +7,7 @@ import type { SecretKey } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { runParley, type Server } from "../support/parley.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { scratch } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { Cluster, connect } from "./support/cluster.ts";
@@ -139,7 +140,7 @@ test("NATS is killed and started again", () => theTableHolds("killed"));
 
 test("NATS falls silent and answers again", () => theTableHolds("silent"));
 
-test("whichever of several workers is asked, it says so", async () => {
+test.if(IS_FULL)("whichever of several workers is asked, it says so", async () => {
   if (!crowd) throw new Error("it was not started");
   await nats.stop();
   for (const isExpected of [true, false]) {

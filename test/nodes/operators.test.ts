@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { sessionAt, sessionStatus, signOut, withCookie } from "../support/dashboard.ts";
 import { call } from "../support/http.ts";
 import { runParley, type Server } from "../support/parley.ts";
+import { isInSample } from "../support/sample.ts";
 import { SOON_MS, until } from "../support/wait.ts";
 import { Cluster } from "./support/cluster.ts";
 
@@ -16,10 +17,12 @@ interface Operator {
 const statusOf = async (node: Server, token: string): Promise<number> =>
   (await call(`${node.url}/api/internal/v1/apps`, { bearer: token })).status;
 
-describe.each([
+const JOINED = [
   ["joined by NATS", true],
   ["joined only by the store", false],
-])("%s", (_name, joined) => {
+] as const;
+
+describe.each(JOINED.filter((_, at) => isInSample(at, 2)))("%s", (_name, joined) => {
   let cluster: Cluster;
   let one: Server;
   let other: Server;

@@ -99,7 +99,7 @@ test.each(isFull ? [820, 1000] : [820])(
     });
     const page = await dashboard.page();
     const faults: Record<string, string[]> = {};
-    for (const one of PAGES.filter(({ path }, at) => !path.includes("?") && isInSample(at, 2))) {
+    for (const one of PAGES.filter(({ path }, at) => !path.includes("?") && isInSample(at, 3))) {
       await page.goto(`${server.url}/dashboard${one.path}`);
       await page.locator("main").getByText(one.ready).first().waitFor();
       const cut = await page.evaluate<string[]>(CUT);
