@@ -20,7 +20,7 @@ setDefaultTimeout(300_000);
 
 const MORE_WALKS = 200;
 /** Fewer than there may be operators: one of the operations makes them. */
-const RUNS = process.env.PARLEY_TEST_FULL ? 100 : 3;
+const RUNS = process.env.PARLEY_TEST_FULL ? 100 : 5;
 /** One address may make 20 of these calls a minute. */
 const RUNS_PER_ADDRESS = 5;
 const NEEDS_STAY = /\{roomName\}\/(act|recording)$/;
