@@ -90,6 +90,8 @@ const SUITES: readonly Suite[] = [
   { ...tests("unit recordings", ...inSrc(RECORDINGS)), needs: [POSTGRES] },
   { ...tests("rest", ...halfOf("test/rest", 0)), isShortLived: true },
   { ...tests("rest more", ...halfOf("test/rest", 1)), isShortLived: true },
+  // Against a real S3-compatible service, which its first run builds in a minute: early enough that it is not the last of all.
+  { ...tests("storage", "./test/storage"), needs: [GO, POSTGRES, FFMPEG] },
   // Several processes on one port, killed and stopped.
   tests("workers", "./test/workers"),
   tests("attack", "./test/attack"),
@@ -104,8 +106,6 @@ const SUITES: readonly Suite[] = [
   },
   tests("docs", "./test/docs"),
   { ...tests("client", "./test/client"), needs: [CHROMIUM] },
-  // Against a real S3-compatible service, which its first run builds.
-  { ...tests("storage", "./test/storage"), needs: [GO, POSTGRES, FFMPEG] },
   tests("verify", "./test/verify", "./test/support"),
   // A relay between network namespaces, in full runs also for pages in a browser.
   {
