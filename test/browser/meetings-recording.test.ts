@@ -1,5 +1,6 @@
 /** Meetings that are recorded by the pages of their participants: consent, the mark, uploads over reloads, lost networks and full disks. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { IS_FULL } from "../support/slack.ts";
 import { eventually } from "./support/eventually.ts";
 import { meetingRooms } from "./support/meeting-rooms.ts";
 import { agreesAndStays, leavesAfterUpload, recordingsOf, recordsFor, startsRecording } from "./support/recordings.ts";
@@ -55,43 +56,49 @@ test("two people are recorded: the mark, who started it, and nothing before they
   for (const { startTime, endTime } of list) expect(endTime - startTime).toBeGreaterThanOrEqual(5);
 });
 
-test("a room that records by itself: entering needs a click on the notice, also with autoJoin; a reload makes two recordings", async () => {
-  const url = await rooms().room({ recordRoom: true, autoJoin: true });
-  const ada = await rooms().visit(`${url}#name=Ada`, RETRIES);
-  await ada.heading("This meeting is being recorded").waitFor();
-  await ada.button("Agree and enter").click();
-  await ada.inside();
-  await ada.page.locator(".rec-mark", { hasText: "Recording" }).waitFor();
-  await ada.button("Turn the microphone on").click();
-  await recordsFor(ada, 4);
-  await ada.page.reload();
-  // What was agreed to holds.
-  await ada.inside();
-  await recordsFor(ada, 4);
-  await leavesAfterUpload(ada);
-  const list = await recordingsOf(rooms().app, url, 2);
-  expect(list.map(({ type }) => type)).toEqual(["audio", "audio"]);
-  expect(new Set(list.map(({ participantSession }) => participantSession)).size).toBe(1);
-});
+test.if(IS_FULL)(
+  "a room that records by itself: entering needs a click on the notice, also with autoJoin; a reload makes two recordings",
+  async () => {
+    const url = await rooms().room({ recordRoom: true, autoJoin: true });
+    const ada = await rooms().visit(`${url}#name=Ada`, RETRIES);
+    await ada.heading("This meeting is being recorded").waitFor();
+    await ada.button("Agree and enter").click();
+    await ada.inside();
+    await ada.page.locator(".rec-mark", { hasText: "Recording" }).waitFor();
+    await ada.button("Turn the microphone on").click();
+    await recordsFor(ada, 4);
+    await ada.page.reload();
+    // What was agreed to holds.
+    await ada.inside();
+    await recordsFor(ada, 4);
+    await leavesAfterUpload(ada);
+    const list = await recordingsOf(rooms().app, url, 2);
+    expect(list.map(({ type }) => type)).toEqual(["audio", "audio"]);
+    expect(new Set(list.map(({ participantSession }) => participantSession)).size).toBe(1);
+  },
+);
 
-test("at the door: the button to enter is the one to agree; leaving waits for what a lost network has held back", async () => {
-  const url = await rooms().room({ recordRoom: true, audioOnlyRoom: true });
-  const ada = await rooms().visit(url, RETRIES);
-  await ada.page.getByText("This meeting is being recorded.").waitFor();
-  await ada.page.getByLabel("Your name").fill("Ada");
-  await ada.button("Agree and enter").click();
-  await ada.inside();
-  await recordsFor(ada, 3);
-  await ada.context.setOffline(true);
-  await recordsFor(ada, 5);
-  await ada.button("Leave").click();
-  await ada.page.getByText(/of your recording still to upload/).waitFor();
-  await ada.page.getByRole("progressbar", { name: "Upload of your recording" }).waitFor();
-  await ada.context.setOffline(false);
-  await ada.page.getByText("Your recording is uploaded.").first().waitFor();
-  const [recording] = await recordingsOf(rooms().app, url, 1);
-  expect((recording?.endTime ?? 0) - (recording?.startTime ?? 0)).toBeGreaterThanOrEqual(7);
-});
+test.if(IS_FULL)(
+  "at the door: the button to enter is the one to agree; leaving waits for what a lost network has held back",
+  async () => {
+    const url = await rooms().room({ recordRoom: true, audioOnlyRoom: true });
+    const ada = await rooms().visit(url, RETRIES);
+    await ada.page.getByText("This meeting is being recorded.").waitFor();
+    await ada.page.getByLabel("Your name").fill("Ada");
+    await ada.button("Agree and enter").click();
+    await ada.inside();
+    await recordsFor(ada, 3);
+    await ada.context.setOffline(true);
+    await recordsFor(ada, 5);
+    await ada.button("Leave").click();
+    await ada.page.getByText(/of your recording still to upload/).waitFor();
+    await ada.page.getByRole("progressbar", { name: "Upload of your recording" }).waitFor();
+    await ada.context.setOffline(false);
+    await ada.page.getByText("Your recording is uploaded.").first().waitFor();
+    const [recording] = await recordingsOf(rooms().app, url, 1);
+    expect((recording?.endTime ?? 0) - (recording?.startTime ?? 0)).toBeGreaterThanOrEqual(7);
+  },
+);
 
 test.if(isFull)(
   "a closed tab: the next page of the host uploads the rest, also at the door of another room",

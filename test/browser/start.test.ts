@@ -1,6 +1,7 @@
 /** The start page for a new user: two tabs that exchange messages, see and call each other, and reconnect. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { IS_FULL } from "../support/slack.ts";
 import { TIMEOUT_MS, within } from "../support/wait.ts";
 import { launchChromium } from "./support/chromium.ts";
 import { PausedMessages } from "./support/paused-messages.ts";
@@ -189,36 +190,39 @@ describe("a call", () => {
     await shows(b, "call-state", "The call is over.");
   });
 
-  test("that cannot connect says so and why, can be hung up, and ends when the other tab is closed", async () => {
-    // As behind a firewall that lets nothing but a relay through, and there is none.
-    await context.addInitScript(`
+  test.if(IS_FULL)(
+    "that cannot connect says so and why, can be hung up, and ends when the other tab is closed",
+    async () => {
+      // As behind a firewall that lets nothing but a relay through, and there is none.
+      await context.addInitScript(`
       const Real = RTCPeerConnection;
       globalThis.RTCPeerConnection = class extends Real {
         constructor(setup) { super({ ...setup, iceTransportPolicy: "relay" }); }
       };`);
-    const a = await openPage(undefined, { prepare: (page) => page.clock.install() });
-    const b = await openPage();
-    await nameOf(a);
-    const nameB = await nameOf(b);
-    const call = async (): Promise<void> => {
-      await button(a, `Call ${nameB}`).click();
-      await shows(a, "call-state", `Calling ${nameB}`);
-      await button(b, "Answer").click();
-      await shows(a, "call-state", `Connecting to ${nameB}`);
-    };
-    await call();
-    await a.clock.fastForward(15_000);
-    await shows(a, "call-state", new RegExp(`^No connection to ${nameB} yet\\. .*relay.*Hang up`));
-    await button(a, "Hang up").click();
-    await shows(a, "call-state", "The call is over.");
-    await shows(b, "call-state", "has hung up.");
-    await call();
-    await b.close();
-    await shows(a, "call-state", `${nameB} has left.`);
-    // A call that is over has no late notice.
-    await a.clock.fastForward(15_000);
-    await shows(a, "call-state", /^(?!No connection)/);
-  });
+      const a = await openPage(undefined, { prepare: (page) => page.clock.install() });
+      const b = await openPage();
+      await nameOf(a);
+      const nameB = await nameOf(b);
+      const call = async (): Promise<void> => {
+        await button(a, `Call ${nameB}`).click();
+        await shows(a, "call-state", `Calling ${nameB}`);
+        await button(b, "Answer").click();
+        await shows(a, "call-state", `Connecting to ${nameB}`);
+      };
+      await call();
+      await a.clock.fastForward(15_000);
+      await shows(a, "call-state", new RegExp(`^No connection to ${nameB} yet\\. .*relay.*Hang up`));
+      await button(a, "Hang up").click();
+      await shows(a, "call-state", "The call is over.");
+      await shows(b, "call-state", "has hung up.");
+      await call();
+      await b.close();
+      await shows(a, "call-state", `${nameB} has left.`);
+      // A call that is over has no late notice.
+      await a.clock.fastForward(15_000);
+      await shows(a, "call-state", /^(?!No connection)/);
+    },
+  );
 
   // Otherwise the tests of the mesh are enough, in which both begin to send in the same moment.
   test.if(process.env.PARLEY_TEST_FULL === "1")("that crosses another becomes one call, in either order", async () => {
