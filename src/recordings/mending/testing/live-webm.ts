@@ -33,7 +33,7 @@ export const ID = {
 export const UNKNOWN = new Uint8Array([0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
 
 export const concat = (...parts: readonly (Uint8Array | readonly number[])[]): Uint8Array<ArrayBuffer> =>
-  new Uint8Array(Buffer.concat(parts.map((part) => Uint8Array.from(part))));
+  new Uint8Array(Buffer.concat(parts.map((part) => (part instanceof Uint8Array ? part : Uint8Array.from(part)))));
 
 export function number(value: number, length = Math.max(1, Math.ceil(Math.log2(value + 1) / 8))): Uint8Array {
   const bytes = new Uint8Array(length);
