@@ -1,5 +1,5 @@
 // The gateway of versitygw for a folder, and nothing else of it: its own command also has the clients of three clouds, a web page and
-// a test suite, which cost a third of the CPU time of a build. It takes the arguments and variables of that command that s3.ts uses:
+// a test suite, which would all be built. It takes the arguments and variables of that command that s3.ts uses:
 //
 //	s3-gateway --port HOST:PORT --quiet posix FOLDER
 package main
