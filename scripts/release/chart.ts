@@ -9,7 +9,7 @@ export const packChart = ({ version, epochSeconds }: Release, out: string): Prom
 
 /**
  * The last stage of deploy/Dockerfile, with the executables of the release instead of one that the first stage builds. The folder of
- * the release is its context: a stage per architecture unpacks an archive, and Docker names architectures as Debian does.
+ * the release is its context. A script chooses the archive, because only Docker's own builder knows the architecture in a FROM.
  */
 export function releasedDockerfile(dockerfile: string): string {
   const [, ...stages] = dockerfile.split(/^(?=FROM |# Not a smaller base)/m);
@@ -19,15 +19,16 @@ export function releasedDockerfile(dockerfile: string): string {
     throw new Error(
       "deploy/Dockerfile has another form: its last stage does not copy /parley/parley of the stage `build`",
     );
-  const unpacked = Object.entries(DEBIAN_ARCHITECTURES).map(
-    ([target, architecture]) => `FROM ${base} AS ${architecture}\nADD parley-${target}.tar.gz /\n`,
-  );
+  const archives = Object.keys(DEBIAN_ARCHITECTURES).map((target) => `parley-${target}.tar.gz`);
+  const cases = Object.entries(DEBIAN_ARCHITECTURES).map(([target, name]) => `${name}) target=${target} ;;`);
   return `# The image of a release. In a folder with this file and the archives of the release that it names:
 #   docker build -t parley .
 #   docker buildx build --platform linux/amd64,linux/arm64 -t REGISTRY/parley --push .
 
-${unpacked.join("\n")}
-FROM $TARGETARCH AS build
+FROM ${base} AS build
+COPY ${archives.join(" ")} /archives/
+RUN case $(dpkg --print-architecture) in ${cases.join(" ")} esac \\
+ && tar -xzf "/archives/parley-$target.tar.gz" -C /
 
 ${last.slice(last.indexOf("FROM "))}`;
 }

@@ -74,6 +74,14 @@ describe("commands in messages are written as the user calls the program:", () =
     },
   );
 
+  test("npx, with what it runs", async () => {
+    const { stderr } = await parley(["kyes"], { env: { PARLEY_PROGRAM: "npx parley-server" } });
+    expect(stderr).toContain('"npx parley-server help"');
+    expect((await parley(["help", "up"], { env: { PARLEY_PROGRAM: "/a b/parley" } })).stdout).toContain(
+      "'/a b/parley' up",
+    );
+  });
+
   test("all messages name commands where they are recognised", () => {
     const files = [...new Bun.Glob("**/*.ts").scanSync(import.meta.dir)].filter(
       (name) => !/test|^declarations/.test(name),

@@ -17,7 +17,10 @@ function executableName(): string {
 export const CALLED_AS: string =
   process.env[PROGRAM_VARIABLE] || (Bun.isStandaloneExecutable ? executableName() : "parley");
 
-export const PROGRAM = asShellWord(CALLED_AS);
+/** The only name that is typed as two arguments: bin/parley gives it where npm has started it. */
+const IS_NPX = /^npx [\w-]+$/.test(CALLED_AS);
+
+export const PROGRAM = IS_NPX ? CALLED_AS : asShellWord(CALLED_AS);
 
 /**
  * Messages name commands as `parley keys list`. This turns them into what the user can paste, from where the user is.

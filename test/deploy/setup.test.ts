@@ -9,11 +9,13 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SERVER_NAME } from "../../scripts/release/npm.ts";
 import { until } from "../support/wait.ts";
 import { PROJECT } from "./support/files.ts";
 
@@ -231,4 +233,21 @@ test("a program on the PATH is called by its name", async () => {
   const { out } = await clone.run("-c", 'PATH="$PWD/bin:$PATH"; cd /; parley version');
   expect(out).toBe("parley: main.ts version, version 1\n");
   expect((await clone.run("-c", "cd bin && ./parley version")).out).toStartWith("./parley: ");
+});
+
+test.each([
+  [".npm/_npx/1f", "npx", `npx ${SERVER_NAME}`],
+  ["app", "start", "npx parley"],
+  ["app", "", "parley"],
+])("in %s/node_modules, as npm runs it for %p, it is called %p", async (place, event, name) => {
+  const clone = new Clone();
+  chmodSync(join(clone.root, "bin/parley"), 0o755);
+  const programs = join(clone.root, place, "node_modules/.bin");
+  mkdirSync(programs, { recursive: true });
+  symlinkSync(join(clone.root, "bin/parley"), join(programs, "parley"));
+  const { out } = await clone.run(
+    "-c",
+    `export npm_lifecycle_event='${event}' PATH="${programs}:$PATH"; parley version`,
+  );
+  expect(out).toBe(`${name}: main.ts version, version 1\n`);
 });

@@ -142,6 +142,8 @@ describe.skipIf(!IS_FULL)("installed by npm without install scripts,", () => {
   test("the service runs, also by npx, answers with its pages, and has built none of them", async () => {
     const version = await npm("exec", "--", "parley", "version");
     expect(version.output).toContain(`parley ${manifest.version}`);
+    // What it tells its user to type works in this folder.
+    expect((await npm("exec", "--", "parley", "kyes")).output).toContain('"npx parley help"');
     await whileItRuns(join(folder, "data"), async (url) => {
       expect((await fetch(`${url}/readyz`)).status).toBe(200);
       expect(await (await fetch(`${url}/`)).text()).toContain("<script");

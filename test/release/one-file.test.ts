@@ -11,6 +11,7 @@ import { TUNING } from "../../src/base/tuning.ts";
 import { liveWebm } from "../../src/recordings/mending/testing/live-webm.ts";
 import { Recorder, recordedRoom } from "../attack/support/recorder.ts";
 import { ROOMS_ENV } from "../conformance/raw/support/rooms.ts";
+import { Admin } from "../support/admin.ts";
 import { sourcesCommand } from "../support/command.ts";
 import { call } from "../support/http.ts";
 import { Server } from "../support/parley.ts";
@@ -178,7 +179,7 @@ describe.skipIf(!IS_FULL)("the executable for this machine", () => {
     }
   });
 
-  test("doctor, verify, backup and licences work", async () => {
+  test("doctor, verify, backup, restore and licences work", async () => {
     const at = emptyFolder();
     const server = await startBare(executable, at);
     const works = async (...args: string[]): Promise<string> => {
@@ -191,11 +192,18 @@ describe.skipIf(!IS_FULL)("the executable for this machine", () => {
       await works("verify", "--clients", "6", "--channels", "2", "--rate", "50", "--seconds", "2");
       await works("publish", "chat/1", '"hello"');
       expect(await works("keys", "list")).toContain("pk_live_");
+      await works("apps", "create", "copied");
+      await works("backup", "parley.backup");
     } finally {
       await server.stop();
     }
-    await works("backup", "copy.sqlite");
-    expect(readFileSync(join(at, "copy.sqlite"), "latin1")).toStartWith("SQLite format 3");
+    const elsewhere = emptyFolder();
+    mkdirSync(join(elsewhere, "data"));
+    copyFileSync(join(at, "data/master.key"), join(elsewhere, "data/master.key"));
+    await works("restore", "parley.backup", "--data", join(elsewhere, "data"));
+    await using restored = await startBare(executable, elsewhere);
+    const admin = new Admin(restored.url, server.keys.adminToken);
+    expect(JSON.stringify(await admin.must("GET", "/apps"))).toContain('"copied"');
     const licences = await works("licences");
     for (const name of ["bun 1.", "mediabunny ", "preact ", "zod "]) expect(licences).toContain(`\n${name}`);
   });

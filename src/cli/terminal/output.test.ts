@@ -1,9 +1,11 @@
-/** Texts by outsiders on a terminal: whatever a command puts into its result, nothing of it is obeyed. */
+/** Texts by outsiders on a terminal: whatever a command puts into its result, nothing of it is obeyed. And readers of pipes that are slow. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parleyCommand } from "../../../test/support/command.ts";
+import { until } from "../../../test/support/wait.ts";
+import { shell } from "../testing/kit.ts";
 import { Running } from "../testing/running.ts";
 
 setDefaultTimeout(60_000);
@@ -81,4 +83,36 @@ test.each(["", "--json"])("tail %s shows it as escapes", async (flag) => {
     await one.stop("SIGKILL");
     await server.stop(true);
   }
+});
+
+/** What Linux keeps of a pipe until it is read. */
+const PIPE_BYTES = 65_536;
+
+const writtenBy = (pid: number): number =>
+  Number(/^wchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1] ?? 0);
+
+test("a pipe that is read late gets every byte once", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "parley-output-"));
+  const pipe = join(folder, "pipe");
+  Bun.spawnSync(["mkfifo", pipe]);
+  // Open for both, so that neither end waits for the other one.
+  const both = openSync(pipe, "r+");
+  const [out, into] = [openSync(pipe, "r"), openSync(pipe, "w")];
+  try {
+    const child = Bun.spawn(parleyCommand("help", "--json"), { stdio: ["ignore", into, "inherit"] });
+    for (const end of [both, into]) closeSync(end);
+    await until("the pipe is full", () => writtenBy(child.pid) >= PIPE_BYTES);
+    const text = await Bun.spawn(["cat"], { stdio: [out, "pipe", "inherit"] }).stdout.text();
+    expect(text.length).toBeGreaterThan(PIPE_BYTES);
+    expect(Object.keys(JSON.parse(text))).toContain("commands");
+    expect(await child.exited).toBe(0);
+  } finally {
+    closeSync(out);
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test.each(["help", "help --json"])("%s into a full disk says so, and fails", async (command) => {
+  const { exitCode, stderr } = await shell(`parley ${command} >/dev/full`);
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining("the disk is full")]);
 });

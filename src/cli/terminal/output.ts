@@ -35,10 +35,21 @@ export class Output {
 /** What goes to a pipe or a file ends with a newline, so that what follows begins a line. */
 const wholeLines = (text: string): string => (text === "" || text.endsWith("\n") ? text : `${text}\n`);
 
+/** Bound: one per stream. */
+const sinks = new WeakMap<Bun.BunFile, Bun.FileSink>();
+
+/**
+ * Resolves when all of it is written. By a sink: once process.stdout has been asked for anything, such as its width, pipes do not block, and
+ * Bun.write would send what fits into one, and then everything again.
+ */
 export async function write(to: Bun.BunFile, text: string): Promise<void> {
   if (text === "") return;
+  const sink = sinks.get(to) ?? to.writer();
+  sinks.set(to, sink);
   try {
-    await Bun.write(to, text);
+    // What is longer than its buffer goes out at once, and fails here.
+    await sink.write(text);
+    await sink.flush();
   } catch (error) {
     // `parley keys list | head -1`: the reader has closed the pipe because it has what it needs.
     if ((error as { code?: string }).code === "EPIPE") process.exit(0);
