@@ -2,17 +2,25 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { runParley, type Server, startParley } from "../support/parley.ts";
+import { isInSample } from "../support/sample.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { scratch } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { judge } from "./support/judge.ts";
 import { Load, type LoadedApp, newLoadedApp } from "./support/load.ts";
+import { verified } from "./support/verified.ts";
 
 setDefaultTimeout(600_000);
 
 const BACKUPS = IS_FULL ? 10 : 2;
 /** So that each backup has something of its own. */
 const ACKED_BETWEEN = IS_FULL ? 200 : 30;
+
+interface Made {
+  readonly file: string;
+  readonly atMs: number;
+  readonly isVerified: boolean;
+}
 
 async function backup(server: Server, file: string): Promise<number> {
   const env = { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: server.adminToken };
@@ -21,14 +29,15 @@ async function backup(server: Server, file: string): Promise<number> {
   return Date.parse(JSON.parse(output.split("\n").find((line) => line.startsWith("{")) ?? "{}").at);
 }
 
-async function judgeRestored(file: string, data: string, from: Server, app: LoadedApp, load: Load, atMs: number) {
+/** By counting what is there, and by `parley verify`. */
+async function judgeRestored({ file, atMs, isVerified }: Made, data: string, from: Server, app: LoadedApp, load: Load) {
   const env = {
     PARLEY_MASTER_KEY: Buffer.from(await Bun.file(join(from.data, "master.key")).text(), "base64").toString("base64"),
   };
   const { code, output } = await runParley(["restore", file, "--data", data], env);
   expect([code, output]).toEqual([0, expect.stringContaining("restored")]);
   await using restored = await startParley({ data, env: { ...env, PARLEY_ADMIN_TOKEN: from.adminToken } });
-  return await judge(restored, app, load, atMs);
+  return { ...(await judge(restored, app, load, atMs)), ...(isVerified && (await verified(restored, app))) };
 }
 
 test.each(IS_FULL ? ["", "2"] : [""])(
@@ -41,7 +50,7 @@ test.each(IS_FULL ? ["", "2"] : [""])(
     });
     const app = await newLoadedApp(server, "loaded");
     const load = new Load(server, app);
-    const made: { file: string; atMs: number }[] = [];
+    const made: Made[] = [];
     try {
       for (let i = 0; i < BACKUPS; i++) {
         const before = load.messages.length;
@@ -50,13 +59,13 @@ test.each(IS_FULL ? ["", "2"] : [""])(
           () => load.messages.length > before + ACKED_BETWEEN && load.recordings.length > 3 * i,
         );
         const file = join(folder.path, `${i}.backup`);
-        made.push({ file, atMs: await backup(server, file) });
+        made.push({ file, atMs: await backup(server, file), isVerified: isInSample(i, BACKUPS) });
       }
     } finally {
       await load.stop();
     }
-    for (const [i, { file, atMs }] of made.entries()) {
-      const judged = await judgeRestored(file, join(folder.path, `restored-${i}`), server, app, load, atMs);
+    for (const [i, one] of made.entries()) {
+      const judged = await judgeRestored(one, join(folder.path, `restored-${i}`), server, app, load);
       expect(judged.messages).toBeGreaterThan(0);
       console.log(JSON.stringify({ backup: i, ...judged, acked: load.messages.length }));
     }

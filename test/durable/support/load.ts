@@ -34,13 +34,18 @@ export interface LoadedApp {
 
 const CHANNELS = 5;
 const RECORDING_BYTES = 200_000;
+/** Where `parley verify` talks: on channels without history, and on some that have it. */
+export const VERIFIED = "verified";
+export const STORED = "stored";
 
 /** An application whose channels keep everything. */
 export async function newLoadedApp(server: Server, name: string): Promise<LoadedApp> {
   const { _id, secretKey } = await server.admin.createApp(name);
-  const rules = [{ pattern: "news/*", history: { messages: 10_000, seconds: 86_400 } }];
+  const history = { messages: 10_000, seconds: 86_400 };
+  const rules = ["news/*", `${STORED}/**`].map((pattern) => ({ pattern, history }));
   await server.admin.must("PATCH", `/apps/${_id}`, { channelRules: rules });
-  const { credential } = await server.admin.createKey(_id, { channelPatterns: ["news/*"] });
+  const channelPatterns = ["news/*", `${STORED}/**`, `${VERIFIED}/**`];
+  const { credential } = await server.admin.createKey(_id, { channelPatterns });
   return { name, secretKey, id: _id, key: credential };
 }
 
