@@ -6,6 +6,7 @@ import { duration } from "../base/duration.ts";
 import { UNHEARD, type UpgradeLog } from "./before-upgrade.ts";
 import { StoreError, StoreUnreachable } from "./contract/store.ts";
 import type { Database } from "./engines/database.ts";
+import type { EarlierNodes } from "./engines/earlier-nodes.ts";
 
 const FOLDER = "src/store/migrations";
 
@@ -33,10 +34,15 @@ export interface Migrating {
   readonly lock?: (tx: SQL) => Promise<void>;
   /** Copies a store of that schema before anything is changed; returns where to. The store is locked meanwhile. */
   readonly copy?: (schema: number) => Promise<string>;
+  /** Others may have the store open. */
+  readonly earlier?: Pick<EarlierNodes, "lock" | "closeRest">;
   readonly log?: UpgradeLog;
 }
 
-export async function migrate(database: Database, { lock, copy, log = UNHEARD }: Migrating = {}): Promise<void> {
+export async function migrate(
+  database: Database,
+  { lock, copy, earlier, log = UNHEARD }: Migrating = {},
+): Promise<void> {
   const known = schemaVersion();
   const beganMs = performance.now();
   let from = 0;
@@ -56,12 +62,14 @@ export async function migrate(database: Database, { lock, copy, log = UNHEARD }:
       const present = await schemaOf(tx);
       // With a copy, the store was locked before it was made.
       if (!copy) begins(present);
+      if (isUpgrade(present, known)) await earlier?.lock(tx, tablesChangedAfter(present));
       await run(tx, present);
     });
   } catch (error) {
     throw isUpgrade(from, known) ? explained(error, from, known, copied) : error;
   }
   if (!isUpgrade(from, known)) return;
+  await database.run(async (sql) => earlier?.closeRest(sql));
   const back = copied === undefined ? "" : `; the store of before is in ${copied}`;
   log.info(`the store is upgraded to schema ${known}, in ${duration(performance.now() - beganMs)}${back}`);
 }
@@ -72,6 +80,14 @@ async function run(tx: SQL, present: number): Promise<void> {
     await tx`INSERT INTO migrations (version, applied) VALUES (${version}, ${systemClock.wallMs()})`;
   }
 }
+
+/** Names of the tables that get other columns by the migrations behind that schema. */
+const tablesChangedAfter = (schema: number): string[] => {
+  const texts = migrations()
+    .filter(({ version }) => version > schema)
+    .map(({ file }) => readAsset(`${FOLDER}/${file}`));
+  return [...new Set([...texts.join("\n").matchAll(/^ALTER TABLE (\w+)/gm)].map(([, table = ""]) => table))];
+};
 
 /** An empty store is new. */
 const isUpgrade = (present: number, known: number): boolean => present > 0 && present < known;

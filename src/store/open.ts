@@ -6,6 +6,7 @@ import { StoreError, StoreInUse } from "./contract/store.ts";
 import { explainDamage } from "./engines/damage.ts";
 import { prepareFile } from "./engines/data-folder.ts";
 import { type Database, OneConnection } from "./engines/database.ts";
+import { EarlierNodes } from "./engines/earlier-nodes.ts";
 import { lockForMigrations, openPostgres } from "./engines/postgres.ts";
 import { openPrepared } from "./engines/prepared-sqlite.ts";
 import { ensureStatistics } from "./engines/sqlite-statistics.ts";
@@ -51,7 +52,8 @@ export async function openMigrated(
     : await openPostgres(databaseUrl);
   try {
     const copy = (schema: number): Promise<string> => copyOf(database, dataFolder, schema);
-    await migrate(database, { log, ...(isEmbedded ? { copy } : { lock: lockForMigrations }) });
+    const shared = { lock: lockForMigrations, earlier: new EarlierNodes() };
+    await migrate(database, { log, ...(isEmbedded ? { copy } : shared) });
     if (isEmbedded) await database.transaction(ensureStatistics);
     return database;
   } catch (error) {

@@ -33,7 +33,8 @@ export const LOCK_SPACE = 0x50524c59;
 
 /** Settings of each connection. */
 const SESSION = {
-  application_name: "parley",
+  // Not that of 0.1.0 (earlier-nodes.ts).
+  application_name: "parley-store",
   statement_timeout: 15_000,
   // A node that freezes in the middle of a change must not block the others for longer.
   idle_in_transaction_session_timeout: 10_000,
