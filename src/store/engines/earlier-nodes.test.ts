@@ -2,12 +2,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
 import { until } from "../../../test/support/wait.ts";
+import { openStore } from "../open.ts";
+import { fillAsVersion } from "../testing/older.ts";
 import { PostgresServer } from "../testing/postgres.ts";
 import { EarlierNodes } from "./earlier-nodes.ts";
 
 setDefaultTimeout(60_000);
 
 const CONNECTIONS = 4;
+/** That of 0.1.0. */
+const SCHEMA_OF_THEM = 16;
 const TABLES = ["things", "not_there_yet"];
 
 let server: PostgresServer;
@@ -108,6 +112,21 @@ describe("statements of a node of 0.1.0", () => {
       SELECT count(*) AS old FROM pg_stat_activity WHERE application_name = 'parley' AND state <> 'active'`;
     expect(Number(row?.old)).toBe(0);
   });
+});
+
+test("an upgrade of the store from 0.1.0 makes no statement of its nodes fail", async () => {
+  await fillAsVersion(connect(1, "filling"), SCHEMA_OF_THEM);
+  const names: { name: string }[] = await connect(1, "filling")`
+    SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`;
+  expect(names.length).toBeGreaterThan(20);
+  const node = connect(CONNECTIONS);
+  const ask = (name: string): Promise<unknown> => node.begin((tx) => tx`SELECT * FROM ${tx(name)} WHERE ${1} = 1`);
+  for (const { name } of names) await Promise.all(Array.from({ length: 3 * CONNECTIONS }, () => ask(name)));
+  await (await openStore("", url)).close();
+  const failed: string[] = [];
+  for (let at = 0; at < 2 * CONNECTIONS; at++)
+    for (const { name } of names) await ask(name).catch((error: Error) => failed.push(`${name}: ${error.message}`));
+  expect(failed).toEqual([]);
 });
 
 test("connections of other programs stay, and one that holds a lock", async () => {

@@ -2,14 +2,13 @@
  * Calls of backends and operators over a load balancer, without a pause, all of which must succeed. As a backend does, they repeat once what is
  * answered with 503: that says that nothing was done.
  */
-import { Admin, ALL_ACTIONS } from "../../support/admin.ts";
+import { Admin } from "../../support/admin.ts";
 import { Application } from "../../support/application.ts";
 import { type Answer, call } from "../../support/http.ts";
 
 /** How many calls are under way at a time. */
 export const AT_ONCE = 4;
 const PAUSE_MS = 5;
-const KEY = { type: "secret", channelPatterns: ["**"], actions: ALL_ACTIONS };
 
 type Ask = (number: number) => Promise<Answer<unknown>>;
 
@@ -32,6 +31,7 @@ export class Backends {
   static async start(url: string, { token }: Admin, credential: string): Promise<Backends> {
     const admin = new Admin(url, token);
     const { _id, name, secretKey } = await admin.createApp("backends");
+    const { keyId } = await admin.createKey(_id);
     const { host } = new Application(url, name, secretKey);
     // Not by its client, which checks what bodies of this version have.
     const app = (path: string, body?: unknown) =>
@@ -46,7 +46,7 @@ export class Backends {
       "applications are listed": () => admin.call("GET", "/apps"),
       "an application is changed": (number) =>
         admin.call("PATCH", `/apps/${_id}`, { retentionDays: 1 + (number % 30) }),
-      "a key is made": () => admin.call("POST", "/signalling/keys", { ...KEY, app: _id }),
+      "a key is changed": (number) => admin.call("PATCH", `/signalling/keys/${keyId}`, { label: `key ${number}` }),
       "a room is made": (number) => app("/room", { roomName: `room-${number}`, privacy: "public" }),
       "rooms are listed": () => app("/rooms"),
       "recordings are listed": () => app("/recordings"),
