@@ -10,8 +10,8 @@ import { giveToOwner } from "../../base/give-to-owner.ts";
 import type { Storage } from "../../recordings/storage/storage.ts";
 import { StoreError, StoreInUse } from "../../store/contract/store.ts";
 import { applyRestore, finishRestore, RESTORE_FOLDER } from "../../store/pending-restore.ts";
-import { MASTER_KEY_ENTRY, type Manifest, STORE_ENTRY } from "../backup/manifest.ts";
-import { checkCopy } from "../backup/staging.ts";
+import { HISTORY_ENTRY, MASTER_KEY_ENTRY, type Manifest, STORE_ENTRY } from "../backup/manifest.ts";
+import { checkHistory } from "./checked-history.ts";
 import { type CheckedStore, checkStore } from "./checked-store.ts";
 import { type Extracted, extract } from "./extract.ts";
 import { lockPresent, refusePresentInUse } from "./lock-present.ts";
@@ -62,8 +62,7 @@ export async function restoreBackup(source: BackupSource, parts: RestoreParts): 
       },
       progress: (bytes, total) => parts.progress("checking", bytes, total),
     });
-    for (const name of found.names)
-      if (name !== STORE_ENTRY && name !== MASTER_KEY_ENTRY) checkCopy(join(folder, name), name);
+    if (found.names.includes(HISTORY_ENTRY)) checkHistory(join(folder, HISTORY_ENTRY), source.name);
     await parts.confirmed(found);
     const recordings = await writeRecordings(source, found, store, parts).catch((error: unknown) => {
       throw explainedStorage(error);
