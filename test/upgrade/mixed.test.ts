@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { NatsCluster } from "../cluster/support/nats.ts";
+import { SdkService } from "../cluster/support/sdk-service.ts";
 import { unpackBefore, WITH_BEFORE } from "../support/release-before.ts";
 import { RAW, RAW_WHOLE, runSuites } from "../support/suites.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
@@ -47,4 +48,26 @@ test.skipIf(!WITH_BEFORE)("the raw socket suite passes, except where it needs th
   );
   expect(unexpected).toEqual([]);
   expect(passed).toBeGreaterThan(100);
+});
+
+/** They test histories on several nodes, each of which they speak to. */
+const OF_NODES = ["streams", "history-rules"].map((name) => `./test/nodes/${name}.test.ts`);
+
+test.skipIf(!WITH_BEFORE)("the suites of histories on several nodes pass", async () => {
+  const env = { PARLEY_TEST_NODES_BEFORE: await unpackBefore(tempFolder(folder)) };
+  const { code, passed, failed, output } = await runSuites(OF_NODES, env);
+  if (code !== 0) console.log(output);
+  console.log(`histories of mixed nodes: ${passed} passed`);
+  expect({ code, failed }).toEqual({ code: 0, failed: [] });
+  expect(passed).toBeGreaterThan(10);
+});
+
+test.skipIf(!WITH_BEFORE)("the public SDK's suite passes", async () => {
+  await using service = await SdkService.start(postgres, nats, await unpackBefore(tempFolder(folder)));
+  const { code, passed, failed, output } = await runSuites(["./test/conformance/sdk"], service.env);
+  if (code !== 0) console.log(output);
+  const { shares } = service;
+  console.log(`SDK on mixed nodes: ${passed} passed; connections on each: ${JSON.stringify(shares)}`);
+  expect({ code, failed }).toEqual({ code: 0, failed: [] });
+  expect(Math.min(...shares)).toBeGreaterThan(0);
 });

@@ -1,6 +1,7 @@
 /** A cluster as the service that the SDK's suite needs: one address, keys, and a way to restart it. */
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import type { Env } from "../../conformance/sdk/service.ts";
+import { PARLEY_MAIN } from "../../support/command.ts";
 import { RoundRobin } from "../../support/round-robin.ts";
 import { Cluster } from "./cluster.ts";
 import type { NatsCluster } from "./nats.ts";
@@ -15,6 +16,8 @@ export class SdkService {
     private readonly cluster: Cluster,
     private readonly balancer: RoundRobin,
     private readonly publishableKey: string,
+    /** The file that a restart runs, if it is not that of the first start. */
+    private readonly main: string | undefined,
   ) {
     this.ports = cluster.nodes.map((node) => [portOf(node)]);
     this.restarter = Bun.serve({
@@ -29,10 +32,17 @@ export class SdkService {
     });
   }
 
-  static async start(postgres: PostgresServer, nats: NatsCluster): Promise<SdkService> {
-    const cluster = await Cluster.start({ postgres, nats });
+  /** `before`: the file of the release before, of which the first node is, until the restart. */
+  static async start(postgres: PostgresServer, nats: NatsCluster, before?: string): Promise<SdkService> {
+    const cluster = await Cluster.start({ postgres, nats, ...(before !== undefined && { main: before }) });
+    const main = before === undefined ? undefined : PARLEY_MAIN;
+    for (const at of main === undefined ? [] : [1, 2]) {
+      await cluster.node(at).kill("SIGTERM");
+      await cluster.begin(at, main);
+    }
+    await cluster.whole();
     const { keyId } = await cluster.node(0).admin.createPublishable(cluster.key.app);
-    return new SdkService(cluster, await RoundRobin.over(...cluster.nodes.map(portOf)), keyId);
+    return new SdkService(cluster, await RoundRobin.over(...cluster.nodes.map(portOf)), keyId, main);
   }
 
   get env(): Env & Record<string, string> {
@@ -59,7 +69,7 @@ export class SdkService {
 
   private async restart(): Promise<void> {
     await Promise.all(this.cluster.nodes.map((node) => node.kill("SIGTERM")));
-    await Promise.all(this.ports.map((_, at) => this.cluster.begin(at)));
+    await Promise.all(this.ports.map((_, at) => this.cluster.begin(at, this.main)));
     for (const [at, ports] of this.ports.entries()) ports.push(portOf(this.cluster.node(at)));
     this.balancer.use(...this.cluster.nodes.map(portOf));
   }

@@ -70,12 +70,19 @@ export class Cluster {
     }
   }
 
-  /** Starts all nodes at once. */
+  /** Starts all nodes at once. With PARLEY_TEST_NODES_BEFORE (support/nodes.ts), the first one of all is of the release before. */
   async add(count: number, env: Readonly<Record<string, string>> = {}): Promise<Server[]> {
-    const added = Array.from({ length: count }, () =>
-      launchParley({ env: { ...this.env, ...env }, ...(this.data && { data: this.data }) }),
-    );
-    this.nodes.push(...added);
+    const launch = (main?: string): Server =>
+      launchParley({ env: { ...this.env, ...env }, ...(this.data && { data: this.data }), main });
+    const from = this.nodes.length;
+    const { PARLEY_TEST_NODES_BEFORE: before } = process.env;
+    if (from === 0 && before) {
+      this.nodes.push(launch(before));
+      // It does not start on a store that this version has upgraded.
+      await Promise.all(this.nodes.map(ready));
+    }
+    while (this.nodes.length < from + count) this.nodes.push(launch());
+    const added = this.nodes.slice(from);
     await Promise.all(added.map(ready));
     return added;
   }
