@@ -36,7 +36,8 @@ async function judgeRestored({ file, atMs, isVerified }: Made, data: string, fro
   };
   const { code, output } = await runParley(["restore", file, "--data", data], env);
   expect([code, output]).toEqual([0, expect.stringContaining("restored")]);
-  await using restored = await startParley({ data, env: { ...env, PARLEY_ADMIN_TOKEN: from.adminToken } });
+  const unlimited = { PARLEY_REST_REQUESTS_PER_SECOND: "0", PARLEY_ADMIN_TOKEN: from.adminToken };
+  await using restored = await startParley({ data, env: { ...env, ...unlimited } });
   return { ...(await judge(restored, app, load, atMs)), ...(isVerified && (await verified(restored, app))) };
 }
 

@@ -16,8 +16,6 @@ export class SdkService {
     private readonly cluster: Cluster,
     private readonly balancer: RoundRobin,
     private readonly publishableKey: string,
-    /** The file that a restart runs, if it is not that of the first start. */
-    private readonly main: string | undefined,
   ) {
     this.ports = cluster.nodes.map((node) => [portOf(node)]);
     this.restarter = Bun.serve({
@@ -32,17 +30,16 @@ export class SdkService {
     });
   }
 
-  /** `before`: the file of the release before, of which the first node is, until the restart. */
+  /** `before`: the file of the release before, of which the first node is. It cannot be restarted then. */
   static async start(postgres: PostgresServer, nats: NatsCluster, before?: string): Promise<SdkService> {
     const cluster = await Cluster.start({ postgres, nats, ...(before !== undefined && { main: before }) });
-    const main = before === undefined ? undefined : PARLEY_MAIN;
-    for (const at of main === undefined ? [] : [1, 2]) {
+    for (const at of before === undefined ? [] : [1, 2]) {
       await cluster.node(at).kill("SIGTERM");
-      await cluster.begin(at, main);
+      await cluster.begin(at, PARLEY_MAIN);
     }
     await cluster.whole();
     const { keyId } = await cluster.node(0).admin.createPublishable(cluster.key.app);
-    return new SdkService(cluster, await RoundRobin.over(...cluster.nodes.map(portOf)), keyId, main);
+    return new SdkService(cluster, await RoundRobin.over(...cluster.nodes.map(portOf)), keyId);
   }
 
   get env(): Env & Record<string, string> {
@@ -69,7 +66,7 @@ export class SdkService {
 
   private async restart(): Promise<void> {
     await Promise.all(this.cluster.nodes.map((node) => node.kill("SIGTERM")));
-    await Promise.all(this.ports.map((_, at) => this.cluster.begin(at, this.main)));
+    await Promise.all(this.ports.map((_, at) => this.cluster.begin(at)));
     for (const [at, ports] of this.ports.entries()) ports.push(portOf(this.cluster.node(at)));
     this.balancer.use(...this.cluster.nodes.map(portOf));
   }
