@@ -49,7 +49,8 @@ class Making {
   private bytes = 0;
   private missing = 0;
   private archiveBytes = 0;
-  private reportedMs = 0;
+  /** The first piece is reported at once: it may be the only one for a while. */
+  private reportedMs = Number.NEGATIVE_INFINITY;
   private total = 0;
 
   constructor(
