@@ -7,8 +7,12 @@ import { UNHEARD, type UpgradeLog } from "./before-upgrade.ts";
 import { StoreError, StoreUnreachable } from "./contract/store.ts";
 import type { Database } from "./engines/database.ts";
 import type { EarlierNodes } from "./engines/earlier-nodes.ts";
+import { stateOf } from "./engines/postgres.ts";
 
 const FOLDER = "src/store/migrations";
+/** SQLSTATE of "deadlock detected". */
+const DEADLOCK = "40P01";
+const ATTEMPTS_MAX = 10;
 
 interface Migration {
   readonly version: number;
@@ -49,22 +53,25 @@ export async function migrate(
   let copied: string | undefined;
   const begins = (present: number): void => {
     refuseNewer(present, known);
+    const isSaid = from === present;
     from = present;
-    if (isUpgrade(present, known)) log.info(`upgrading the store: schema ${present} → ${known}`);
+    if (isUpgrade(present, known) && !isSaid) log.info(`upgrading the store: schema ${present} → ${known}`);
   };
   try {
     if (copy) {
       begins(await database.run(schemaOf));
       if (isUpgrade(from, known)) copied = await copy(from);
     }
-    await database.transaction(async (tx) => {
-      await lock?.(tx);
-      const present = await schemaOf(tx);
-      // With a copy, the store was locked before it was made.
-      if (!copy) begins(present);
-      if (isUpgrade(present, known)) await earlier?.lock(tx, tablesChangedAfter(present));
-      await run(tx, present);
-    });
+    await withoutDeadlocks(() =>
+      database.transaction(async (tx) => {
+        await lock?.(tx);
+        const present = await schemaOf(tx);
+        // With a copy, the store was locked before it was made.
+        if (!copy) begins(present);
+        if (isUpgrade(present, known)) await earlier?.lock(tx, tablesChangedAfter(present));
+        await run(tx, present);
+      }),
+    );
   } catch (error) {
     throw isUpgrade(from, known) ? explained(error, from, known, copied) : error;
   }
@@ -72,6 +79,16 @@ export async function migrate(
   await database.run(async (sql) => earlier?.closeRest(sql));
   const back = copied === undefined ? "" : `; the store of before is in ${copied}`;
   log.info(`the store is upgraded to schema ${known}, in ${duration(performance.now() - beganMs)}${back}`);
+}
+
+/** Nodes that go on working lock the same tables in another order: PostgreSQL ends one of the two, and nothing of it was done. */
+async function withoutDeadlocks(work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await work();
+    } catch (error) {
+      if (stateOf(error) !== DEADLOCK || attempt === ATTEMPTS_MAX) throw error;
+    }
 }
 
 async function run(tx: SQL, present: number): Promise<void> {

@@ -129,6 +129,32 @@ test("an upgrade of the store from 0.1.0 makes no statement of its nodes fail", 
   expect(failed).toEqual([]);
 });
 
+test("an upgrade that PostgreSQL ends because a node locks the same tables in another order is repeated", async () => {
+  await fillAsVersion(connect(1, "filling"), SCHEMA_OF_THEM);
+  const node = connect(1);
+  // The other one finds the deadlock first, and is ended.
+  await node`SET deadlock_timeout = '30s'`;
+  const said: string[] = [];
+  const log = { info: (text: string) => said.push(text), warn: (text: string) => said.push(text) };
+  const { opening } = await node.begin(async (tx) => {
+    await tx`UPDATE recordings SET room = room`;
+    const opening = openStore("", url, log);
+    await until("the upgrade waits for the table", async () => {
+      const [row] = await connect(1, "watching")`
+        SELECT count(*) AS waiting FROM pg_locks WHERE relation = 'recordings'::regclass AND NOT granted`;
+      return Number(row?.waiting) === 1;
+    });
+    // Which it has locked before that one.
+    await tx`UPDATE uploads SET room = room`;
+    return { opening };
+  });
+  await (await opening).close();
+  expect(said).toEqual([
+    expect.stringMatching(/^upgrading the store/),
+    expect.stringMatching(/^the store is upgraded/),
+  ]);
+});
+
 test("connections of other programs stay, and one that holds a lock", async () => {
   const [other, locking] = [await prepared("parley-store"), connect(1)];
   await locking`SELECT pg_advisory_lock(1, 2)`;
