@@ -93,3 +93,19 @@ test("a closed file can be opened again at once, also after it was locked", asyn
     await sql.close();
   }
 });
+
+test("texts that come often stay compiled, and however many others come, each gives its rows", async () => {
+  const sql = await withThings();
+  await put(sql, "a", 1);
+  const text = (column: number): string => `SELECT id AS c${column} FROM things WHERE n = $1`;
+  for (let round = 0; round < 2; round++)
+    for (let column = 0; column < 200; column++)
+      expect(await sql.unsafe(text(column), [1])).toEqual([{ [`c${column}`]: "a" }]);
+  await sql.unsafe("INSERT INTO things (id, n) VALUES ($1, $2)", ["b", 2]);
+  const repeated = sql.unsafe("INSERT INTO things (id, n) VALUES ($1, $2)", ["b", 2]);
+  expect(isUniqueViolation(await repeated.catch((reason: unknown) => reason))).toBe(true);
+  await sql.unsafe("INSERT INTO things (id, n) VALUES ($1, $2)", ["c", 3]);
+  await sql.unsafe("ALTER TABLE things ADD COLUMN more TEXT NOT NULL DEFAULT 'x'");
+  expect(await all(sql)).toEqual(["a", "b", "c"]);
+  await sql.close();
+});

@@ -1,6 +1,6 @@
 /**
  * SQLite with the calls of Bun's SQL that the store uses: templates, lists, `unsafe`, `begin` and `close`. Bun's own adapter compiles every statement
- * anew, which costs more than running it; here each template is compiled once.
+ * anew, which costs more than running it; here each template is compiled once, and so are texts that come often.
  */
 import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
 import type { SQL } from "bun";
@@ -43,9 +43,14 @@ export function openPrepared(path: string): SQL {
   return asSql;
 }
 
+/** Texts of `unsafe` that stay compiled: some are put together, and then of many kinds. */
+const COMPILED_TEXTS_MAX = 64;
+
 class Connection {
   /** Bound: the templates of the code. A list makes its template another text each time, so those are not kept. */
   private readonly compiled = new Map<TemplateStringsArray, Statement>();
+  /** Those that were used last, behind the others. Bound: COMPILED_TEXTS_MAX. */
+  private readonly texts = new Map<string, Statement>();
   private readonly begun: Statement;
   private readonly committed: Statement;
 
@@ -70,6 +75,9 @@ class Connection {
 
   /** Several statements, as in a migration, have no values and no result. */
   async unsafe(text: string, values: readonly Part[] = []): Promise<unknown[]> {
+    // A statement that explains another one stays in progress until it is finalized, and nothing could be committed.
+    const isKept = values.length > 0 && !text.startsWith("EXPLAIN");
+    if (isKept) return this.compiledText(text).all(...values.flatMap(valuesOf));
     if (values.length > 0 || !text.includes(";")) return this.once(text, values.flatMap(valuesOf));
     this.db.run(text);
     return [];
@@ -90,9 +98,23 @@ class Connection {
 
   async close(): Promise<void> {
     // A statement that is left would keep the file locked.
-    for (const statement of [this.begun, this.committed, ...this.compiled.values()]) statement.finalize();
+    const compiled = [...this.compiled.values(), ...this.texts.values()];
+    for (const statement of [this.begun, this.committed, ...compiled]) statement.finalize();
     this.compiled.clear();
+    this.texts.clear();
     this.db.close();
+  }
+
+  private compiledText(text: string): Statement {
+    const statement = this.texts.get(text) ?? this.db.prepare(text);
+    this.texts.delete(text);
+    this.texts.set(text, statement);
+    const [oldest] = this.texts;
+    if (this.texts.size > COMPILED_TEXTS_MAX && oldest) {
+      this.texts.delete(oldest[0]);
+      oldest[1].finalize();
+    }
+    return statement;
   }
 
   private once(text: string, values: readonly SQLQueryBindings[]): unknown[] {
