@@ -209,8 +209,8 @@ export class Recordings {
 
   /** Rows are deleted before bytes, so that no recording is listed without its file. */
   async deleteRows(app: AppId, ids: readonly string[], counter = this.parts.metrics.deleted): Promise<number> {
-    const { store } = this.parts;
-    const deleted = await store.deleteRecordings(app, ids);
+    const { store, nowMs } = this.parts;
+    const deleted = await store.deleteRecordings(app, ids, nowMs());
     counter.inc(deleted.length);
     await this.removeBytes(deleted.map((id) => ({ app, id, locator: "" })));
     if (deleted.length > 0) await this.removeUnused();

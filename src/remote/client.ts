@@ -37,6 +37,8 @@ export async function connectStore({ path, waitMs }: { path: string; waitMs?: nu
     heldMembers: partOf("heldMembers", methodFor),
     clearing: partOf("clearing", methodFor),
     amounts: partOf("amounts", methodFor),
+    tracking: partOf("tracking", methodFor),
+    webhooks: partOf("webhooks", methodFor),
     leases,
     // Other workers write too.
     isShared: true,

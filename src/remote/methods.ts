@@ -15,7 +15,11 @@ import type { RecordingStore } from "../store/contract/recordings.ts";
 import type { RoomStore } from "../store/contract/rooms.ts";
 import type { StillFiles } from "../store/contract/still-files.ts";
 import type { Change, Store } from "../store/contract/store.ts";
+import type { TrackingStore } from "../store/contract/tracking.ts";
+import type { WebhookStore } from "../store/contract/webhooks.ts";
 import type { TakenLease } from "../store/sql/recordings/worker-leases.ts";
+import type { Listed } from "./listed.ts";
+import { tracking, webhooks } from "./webhook-methods.ts";
 
 /** What a worker says first, and what it learns. */
 export interface Welcome {
@@ -58,11 +62,6 @@ export interface HistoryCalls extends RulesByChannel {
   trim(changed: ReadonlyMap<AppId, number>): Promise<{ readonly more: boolean; readonly unknown: readonly AppId[] }>;
 }
 
-type Asynchronous<T> = {
-  [K in keyof T]-?: T[K] extends (...args: never[]) => Promise<unknown> ? K : never;
-}[keyof T];
-type Listed<T, Not extends keyof T = never> = Readonly<Record<Exclude<Asynchronous<T>, Not>, true>>;
-
 const session: Listed<SessionCalls> = {
   hello: true,
   ping: true,
@@ -92,6 +91,9 @@ const reads = {
   operators: true,
   operator: true,
   sessions: true,
+  webhooksOf: true,
+  webhook: true,
+  webhookSecrets: true,
 } as const;
 
 const store: Listed<Store, "change" | "lock" | "close"> = {
@@ -122,11 +124,18 @@ const change: Listed<Change> = {
   putSession: true,
   removeSession: true,
   archiveRooms: true,
+  putWebhook: true,
+  removeWebhook: true,
+  removeWebhooksOfApp: true,
+  putWebhookSecret: true,
+  removeWebhookSecret: true,
+  addWebhookEvent: true,
 };
 
 const rooms: Listed<RoomStore> = {
   room: true,
   roomById: true,
+  archivedRoom: true,
   rooms: true,
   roomPage: true,
   addRoom: true,
@@ -258,6 +267,8 @@ export interface Contracts {
   readonly heldMembers: HeldMemberStore;
   readonly clearing: ClearingStore;
   readonly amounts: AmountStore;
+  readonly tracking: TrackingStore;
+  readonly webhooks: WebhookStore;
   readonly history: Pick<HistoryStore, keyof typeof history>;
   readonly historyCalls: HistoryCalls;
 }
@@ -274,6 +285,8 @@ const LISTS: Readonly<Record<Part, Readonly<Record<string, true>>>> = {
   heldMembers,
   clearing,
   amounts,
+  tracking,
+  webhooks,
   history,
   historyCalls,
 };

@@ -98,7 +98,7 @@ export class WorkerConnection {
     this.writer = new FrameWriter(socket);
     this.reader = new FrameReader(HELLO_MAX_BYTES, (payload) => this.receive(payload));
     this.changes = new OpenChanges(store, parts.changeMaxMs);
-    const { rooms, meetings, recordings, audit, clearing, amounts } = store;
+    const { rooms, meetings, recordings, audit, clearing, amounts, tracking, webhooks } = store;
     const heldMembers = {
       put: store.heldMembers.put.bind(store.heldMembers),
       read: store.heldMembers.read.bind(store.heldMembers),
@@ -117,6 +117,8 @@ export class WorkerConnection {
       heldMembers,
       clearing,
       amounts,
+      tracking,
+      webhooks,
       history,
       historyCalls,
     });

@@ -70,11 +70,6 @@ describe("the record", () => {
   });
 });
 
-test("every field has an effect, except those about webhooks", () => {
-  const kept = FIELD_NAMES.filter((name) => !fieldOf(name).acts);
-  expect(kept.filter((name) => !name.endsWith("Webhook"))).toEqual([]);
-});
-
 test.each(["", "e", "en_US", "x".repeat(65), "../en", "de-", "en us"])("%p is not accepted as a language", (tag) => {
   expect(FIELDS.lang.takes().safeParse(tag).success).toBe(false);
 });

@@ -4,15 +4,15 @@
  */
 import { z } from "zod";
 import { type Infer, lazily } from "../base/lazily.ts";
+import { WEBHOOK_MAX_CHARS } from "../protocol/limits.ts";
 import { ROOM_FIELDS, type RoomField, type RoomFieldKind, type RoomFieldName } from "../protocol/room-fields.ts";
+import { isWebAddress } from "../protocol/web-address.ts";
 import {
   LANGUAGE_MAX_CHARS,
   ROOM_NAME_MAX_CHARS,
   ROOM_PARTICIPANTS_MAX,
   ROOM_SECONDS_MAX,
   UNIX_SECONDS_MAX,
-  WEBHOOK_HOST_MAX_CHARS,
-  WEBHOOK_MAX_CHARS,
 } from "./limits.ts";
 
 export type FieldValue = string | number | boolean;
@@ -61,18 +61,7 @@ export const unixTime = lazily(() =>
 );
 export const seconds = lazily(() => unsettable(ROOM_SECONDS_MAX));
 
-/** As the parser finds it: slashes before the host do not count, and what is before the last @ is a user and a password. */
-const HOST = /^https?:\/+(?:[^/?#]*@)?([^/?#]*)/i;
-
-/** The host is bounded first: it is normalised as an international name, which takes seconds for a long pile of combining marks. */
-export const isWebAddress = (text: string): boolean =>
-  text.length <= WEBHOOK_MAX_CHARS &&
-  (HOST.exec(text)?.[1] ?? "").length <= WEBHOOK_HOST_MAX_CHARS &&
-  /^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text) &&
-  text.isWellFormed() &&
-  URL.canParse(text);
-
-/** The address is checked, but not called. */
+/** Its form is checked; what it resolves to is checked with every call. */
 const webhook = lazily(() =>
   z
     .string("must be an http or https address, or null for none")

@@ -8,9 +8,6 @@ export const ROOM_NAME_RANDOM_CHARS = 10;
 export const UNIX_SECONDS_MAX = 253_402_300_799;
 export const ROOM_PARTICIPANTS_MAX = 100_000;
 export const ROOM_SECONDS_MAX = 31_536_000;
-export const WEBHOOK_MAX_CHARS = 2048;
-/** A DNS name, in ASCII or not, with a port. */
-export const WEBHOOK_HOST_MAX_CHARS = 255;
 export const LANGUAGE_MAX_CHARS = 64;
 export const ACCESS_TOKEN_TEXT_MAX_CHARS = 256;
 export const ACCESS_TOKEN_META_MAX_CHARS = 1000;

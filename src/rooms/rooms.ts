@@ -110,11 +110,11 @@ export class Rooms {
         `An application has at most ${this.maxPerApp} rooms (PARLEY_MAX_ROOMS_PER_APP); archive some first.`,
       );
     this.expiry.schedule(row.archiveAt);
-    return record(row);
+    return recordOf(row);
   }
 
   async get(app: AppId, name: string): Promise<RoomRecord> {
-    return record(await this.row(app, name));
+    return recordOf(await this.row(app, name));
   }
 
   /**
@@ -125,7 +125,7 @@ export class Rooms {
     let endId: string | undefined;
     for (;;) {
       const rows = await this.store.rooms(app, LIST_PAGE_ROOMS, endId, this.nowMs());
-      yield rows.map(record);
+      yield rows.map(recordOf);
       if (rows.length < LIST_PAGE_ROOMS) return;
       endId = rows.at(-1)?.id;
     }
@@ -135,7 +135,7 @@ export class Rooms {
     const page = await this.store.roomPage(app, limit, endId, this.nowMs());
     if (!page)
       throw new Problem("invalid_request", "endId: it is not the currEndId of a page of this application's rooms");
-    return { data: page.rows.map(record), total: page.total, limit, currEndId: page.rows.at(-1)?.id ?? "" };
+    return { data: page.rows.map(recordOf), total: page.total, limit, currEndId: page.rows.at(-1)?.id ?? "" };
   }
 
   /**
@@ -159,7 +159,7 @@ export class Rooms {
         if (found.length > limit || rows.length < LIST_PAGE_ROOMS) return foundIn(found, limit);
         endId = rows.at(-1)?.id;
       }
-      return { data: found.map(record), next: endId ?? null };
+      return { data: found.map(recordOf), next: endId ?? null };
     });
   }
 
@@ -169,12 +169,12 @@ export class Rooms {
       if (roomName !== undefined && roomName !== old.name) refuseReserved(roomName);
       const fields = merged(valuesOf(old), edits);
       const row = { ...old, name: roomName ?? old.name, fields, archiveAt: archiveAt(fields) };
-      const outcome = await this.withFreeName(row, () => this.store.replaceRoom(row));
+      const outcome = await this.withFreeName(row, () => this.store.replaceRoom(row, this.nowMs()));
       if (outcome === "taken") throw alreadyExists(row.name);
       if (outcome === "changed") continue;
       this.expiry.schedule(row.archiveAt);
       this.changed({ app, room: row.id, before: old, after: row });
-      return record(row);
+      return recordOf(row);
     }
     throw new Problem("internal_error", "The room is being changed by too many others; try again.");
   }
@@ -216,7 +216,8 @@ export async function findRoom(
   return byId ?? store.room(app, idOrName, nowMs);
 }
 
-const record = (row: RoomRow): RoomRecord => ({
+/** A room as the API shows it. */
+export const recordOf = (row: RoomRow): RoomRecord => ({
   _id: row.id,
   roomName: row.name,
   app: row.app,
@@ -227,7 +228,7 @@ const record = (row: RoomRow): RoomRecord => ({
 
 /** `rows` has more than `limit` if there are further ones. */
 const foundIn = (rows: readonly RoomRow[], limit: number): Found => ({
-  data: rows.slice(0, limit).map(record),
+  data: rows.slice(0, limit).map(recordOf),
   next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null,
 });
 

@@ -16,6 +16,7 @@ import {
   RETIRED_SECRETS_KEPT,
 } from "../limits.ts";
 import { newAppSecret, newObjectId, newPublishableId, newSecretId, newSigningSecret } from "./ids.ts";
+import { keyEvent } from "./key-events.ts";
 import { isLive, type Keyring, type Touched } from "./keyring.ts";
 import { appSecretIdentity, digestOf, keySecretIdentity, type Vault } from "./vault.ts";
 import { isNarrower, type SecretLeft, type Withdrawn } from "./withdrawn.ts";
@@ -164,6 +165,8 @@ export class Directory {
       await change.putApp(app);
       for (const { row } of keys) await change.putKey(row);
       await change.removeSecretsOfApp(app.id);
+      // Before its rooms are archived, so that no event of it is written.
+      await change.removeWebhooksOfApp(app.id);
       await change.archiveRooms(app.id, now);
       return { result: app, touched: { apps: [app], keys }, withdrawn: { kind: "app", id: app.id } };
     });
@@ -222,6 +225,7 @@ export class Directory {
         revoked: null,
       };
       await change.putKey(key);
+      await change.addWebhookEvent(keyEvent("key.created", key, key.created));
       if (key.type === "publishable") return { result: { key }, touched: { keys: [{ row: key, secrets: [] }] } };
       const secret = newSigningSecret();
       const row = this.sealKeySecret(key.id, 1, secret);
@@ -249,8 +253,10 @@ export class Directory {
   revokeKey(id: string): Promise<KeyRow> {
     return this.change(async (change) => {
       const old = existing(await change.key(id), "key");
-      const key = { ...old, revoked: old.revoked ?? this.nowMs() };
+      const now = this.nowMs();
+      const key = { ...old, revoked: old.revoked ?? now };
       await change.putKey(key);
+      if (old.revoked === null) await change.addWebhookEvent(keyEvent("key.revoked", key, now));
       await change.removeSecretsOfKey(id);
       return { result: key, touched: { keys: [{ row: key, secrets: [] }] }, withdrawn: { kind: "key", id } };
     });
@@ -272,6 +278,7 @@ export class Directory {
       const kept = await this.keepSecrets(change, [row, ...earlier], now);
       const key = { ...old, rotated: now };
       await change.putKey(key);
+      await change.addWebhookEvent(keyEvent("key.rotated", key, now));
       const left = kept.filter((one) => isLive(one, now)).map((one) => ({ seq: one.seq, ends: one.ends }));
       const touched = { keys: [{ row: key, secrets: kept }] };
       return {

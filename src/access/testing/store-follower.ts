@@ -46,7 +46,17 @@ class SharedStore {
     this.snapshots++;
     const { rows, at } = this;
     await this.blocked;
-    return { revision: at.keys, apps: [], keys: rows, secrets: [], operators: [], sessions: [], meta: new Map() };
+    return {
+      revision: at.keys,
+      apps: [],
+      keys: rows,
+      secrets: [],
+      operators: [],
+      sessions: [],
+      webhooks: [],
+      webhookSecrets: [],
+      meta: new Map(),
+    };
   };
 
   blocks = async (): Promise<BlockRow[]> => this.blockRows;

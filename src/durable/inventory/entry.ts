@@ -55,6 +55,7 @@ export type SubjectId =
   | "members"
   | "audit"
   | "operators"
+  | "webhooks"
   | "secrets"
   | "notes"
   | "copies";

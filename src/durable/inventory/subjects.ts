@@ -176,6 +176,17 @@ export const SUBJECTS: readonly Subject[] = [
     isOfApps: false,
   },
   {
+    id: "webhooks",
+    title: "Webhooks",
+    holds:
+      "Endpoints with their secrets sealed, what they are still to be sent, the log, and who is connected where endpoints ask for it",
+    main: "webhooks",
+    places: ["store"],
+    counted: ["endpoint", "endpoints"],
+    table: "webhooks",
+    isOfApps: true,
+  },
+  {
     id: "operators",
     title: "Operators",
     holds: "Operators and sessions of the dashboard, with digests of tokens and cookies",

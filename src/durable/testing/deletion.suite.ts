@@ -30,9 +30,16 @@ export interface DurableStores {
 const HOUR_MS = 3_600_000;
 const ROWS = 2;
 /** Tables whose rows belong to an application through another row. */
-const OF_PARENTS = ["key_secrets", "meeting_bans"];
+const OF_PARENTS = [
+  "key_secrets",
+  "meeting_bans",
+  "webhook_secrets",
+  "webhook_messages",
+  "webhook_attempts",
+  "webhook_cursors",
+];
 /** Tables with one row per application. */
-const COUNTERS = ["room_counters", "recording_counters"];
+const COUNTERS = ["room_counters", "recording_counters", "webhook_apps"];
 const NAMES = STORE_TABLES.map(({ name }) => name);
 
 /** 24 hex digits, as the storage requires, and others in every table. */
@@ -56,10 +63,18 @@ function valuesOf(table: string, app: AppId, n: number): Values {
     meeting_bans: { meeting: idOf(app, "meetings", n), kind: "user", who: "u" },
     held_places: { until_ms: Date.now() + HOUR_MS },
     lobby_tickets: { ticket: idOf(app, table, n), since: Date.now(), state: "waiting" },
+    webhook_secrets: { seq: 1 },
+    webhook_messages: { seq: n, state: "waiting" },
+    webhook_attempts: { nr: n },
+    webhook_cursors: { channel: `channel-${n}` },
+    tracked_members: { node: "n", channel: `channel-${n}`, peer_id: "p" },
+    said_members: { channel: `channel-${n}`, peer_id: "p" },
+    said_channels: { channel: `channel-${n}` },
+    said_quotas: { period: 1_700_000_000 + n, kind: "messages" },
     // The page of a meeting that goes on sends it: only the deletion ends it.
     uploads: { touched: Date.now(), stay: `stay-${n}`, ticket: "" },
   };
-  return { app, id: idOf(app, table, n), ...own[table] };
+  return { app, id: idOf(app, table, n), webhook: idOf(app, "webhooks", n), ...own[table] };
 }
 
 const isOfApps = (tables: FoundTables, name: string): boolean =>
@@ -69,6 +84,7 @@ const isOfApps = (tables: FoundTables, name: string): boolean =>
 function ofApp(table: string, app: AppId): string {
   if (table === "key_secrets") return `key_id LIKE '${app.slice(0, 18)}%'`;
   if (table === "meeting_bans") return `meeting LIKE '${app.slice(0, 18)}%'`;
+  if (table === "webhook_secrets") return `webhook LIKE '${app.slice(0, 18)}%'`;
   return `app = '${app}'`;
 }
 

@@ -106,7 +106,7 @@ export interface RecordingStore extends UploadStore {
   /** Recomputes the bytes of `stored`: nodes of a version that does not count them may have written recordings. */
   recount(): Promise<void>;
   /** Returns the ids that were deleted; the caller removes their bytes. Files with another name become places to remove. */
-  deleteRecordings(app: AppId, ids: readonly string[]): Promise<string[]>;
+  deleteRecordings(app: AppId, ids: readonly string[], nowMs?: number): Promise<string[]>;
   /** Deleted recordings whose bytes are to be removed. */
   deletedRecordings(limit: number): Promise<{ readonly app: AppId; readonly id: string }[]>;
   markRemoved(ids: readonly string[], nowMs: number): Promise<void>;

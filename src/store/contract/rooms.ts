@@ -1,8 +1,8 @@
 /**
  * The contract of stored rooms.
  *
- * - A room is live while it is not archived and `archiveAt` is later than `nowMs`, whether or not a sweep has archived it. Every read MUST
- *   return live rooms only.
+ * - A room is live while it is not archived and `archiveAt` is later than `nowMs`, whether or not a sweep has archived it. Every read but
+ *   `archivedRoom` MUST return live rooms only.
  * - Among the rooms of an application that are not archived, names MUST be unique. Otherwise `addRoom` and `replaceRoom` return "taken" and
  *   change nothing. A room that is due but not archived yet still holds its name.
  * - `replaceRoom` MUST write only if the stored version is that of `row`, and return "changed" otherwise: several nodes may edit one room.
@@ -40,13 +40,15 @@ export interface RoomsOf {
 export interface RoomStore {
   room(app: AppId, name: string, nowMs: number): Promise<RoomRow | undefined>;
   roomById(app: AppId, id: string, nowMs: number): Promise<RoomRow | undefined>;
+  /** A room that was there, whether or not it is live still: for events that were not sent yet when it was archived. */
+  archivedRoom(app: AppId, id: string): Promise<RoomRow | undefined>;
   /** At most `limit` rooms, newest first, after `endId` if it is given. */
   rooms(app: AppId, limit: number, endId: string | undefined, nowMs: number): Promise<RoomRow[]>;
   /** Newest first, after `endId` if it is given. undefined: the application never had a room of that id. */
   roomPage(app: AppId, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined>;
   addRoom(row: RoomRow, max?: number): Promise<"added" | "taken" | "full">;
-  /** `row.version` is the version that the edit was made from. */
-  replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed">;
+  /** `row.version` is the version that the edit was made from. `nowMs` is when it was made, for webhooks. */
+  replaceRoom(row: RoomRow, nowMs?: number): Promise<"replaced" | "taken" | "changed">;
   /** false: there is no such live room. */
   archiveRoom(app: AppId, name: string, nowMs: number): Promise<boolean>;
   /** Archives rooms that are due, at most `limit`, and returns how many: of all applications, or only those of `of`. */

@@ -20,6 +20,8 @@ import type { MeetingStore } from "./meetings.ts";
 import type { AuditStore, OperatorRow, SessionRow } from "./operators.ts";
 import type { RecordingStore } from "./recordings.ts";
 import type { RoomStore } from "./rooms.ts";
+import type { TrackingStore } from "./tracking.ts";
+import type { NewWebhookEvent, WebhookRow, WebhookSecretRow, WebhookStore } from "./webhooks.ts";
 
 export interface AppRow {
   readonly id: AppId;
@@ -131,6 +133,9 @@ export interface Snapshot {
   /** Live operators, and all sessions of the dashboard. */
   readonly operators: readonly OperatorRow[];
   readonly sessions: readonly SessionRow[];
+  /** Endpoints of live applications, and their secrets, newest first. */
+  readonly webhooks: readonly WebhookRow[];
+  readonly webhookSecrets: readonly WebhookSecretRow[];
   /** The store's own notes. Bound: their names are in the code. */
   readonly meta: ReadonlyMap<string, string>;
 }
@@ -153,6 +158,11 @@ export interface Reads {
   operator(id: string): Promise<OperatorRow | undefined>;
   /** Oldest first. */
   sessions(): Promise<SessionRow[]>;
+  /** Endpoints of one application or of all, oldest first. */
+  webhooksOf(app?: AppId): Promise<WebhookRow[]>;
+  webhook(id: string): Promise<WebhookRow | undefined>;
+  /** Newest first. */
+  webhookSecrets(webhook: string): Promise<WebhookSecretRow[]>;
 }
 
 export interface Change extends Reads {
@@ -168,6 +178,15 @@ export interface Change extends Reads {
   removeSession(digest: string): Promise<void>;
   /** Archives all rooms of an application. */
   archiveRooms(app: AppId, nowMs: number): Promise<void>;
+  putWebhook(row: WebhookRow): Promise<void>;
+  /** With its secrets. What it has left in the queue and in the log is removed later (WebhookStore.forget). */
+  removeWebhook(id: string): Promise<void>;
+  /** All endpoints of an application: from then on it has no events. */
+  removeWebhooksOfApp(app: AppId): Promise<void>;
+  putWebhookSecret(row: WebhookSecretRow): Promise<void>;
+  removeWebhookSecret(webhook: string, seq: number): Promise<void>;
+  /** Writes nothing for an application without anyone to tell. */
+  addWebhookEvent(event: NewWebhookEvent): Promise<void>;
 }
 
 export interface Store extends Reads {
@@ -178,6 +197,9 @@ export interface Store extends Reads {
   readonly heldMembers: HeldMemberStore;
   readonly clearing: ClearingStore;
   readonly amounts: AmountStore;
+  /** What nodes write of their connections and memberships, for webhooks. */
+  readonly tracking: TrackingStore;
+  readonly webhooks: WebhookStore;
   /** Leases of uploads: one writer at a time, over all nodes. */
   readonly leases: Leases;
   /** Other nodes may write to it, so that state in memory must be refreshed. */

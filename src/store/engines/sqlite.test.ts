@@ -7,6 +7,7 @@ import { fillAsVersion } from "../testing/older.ts";
 import { newFolders, sqlitePlaces } from "../testing/places.ts";
 import { storeSuite } from "../testing/store.suite.ts";
 import { expectUpgraded, VERSION_WITHOUT_MEETINGS } from "../testing/suite-upgrade.ts";
+import { leaseOf } from "../testing/webhooks.ts";
 
 describe("SQLite", () => storeSuite(sqlitePlaces()));
 
@@ -23,6 +24,19 @@ describe("opening", () => {
     expect(await pragma("foreign_keys")).toBe(1);
     expect(statSync(sqliteFile(where)).mode & 0o777).toBe(0o600);
     await sql.close();
+  });
+
+  test("the lease of webhooks that an earlier process has not given back is free, once", async () => {
+    const where = newFolder();
+    const before = await openStore(where);
+    const lease = await leaseOf(before, "before");
+    await before.close();
+    const store = await openStore(where);
+    const next = await leaseOf(store, "next");
+    expect(next.number).toBe(lease.number + 1);
+    expect(await store.webhooks.takeLease("another")).toBeUndefined();
+    expect(await store.webhooks.renewLease(lease)).toBe(false);
+    await store.close();
   });
 
   test("a second process is refused", async () => {

@@ -23,6 +23,7 @@ const OF_APP: Readonly<Record<string, string>> = {
   uploads: "uploads WHERE app = $1 AND ended IS NULL",
   deleted_recordings: "deleted_recordings WHERE app = $1",
   lobby_tickets: "lobby_tickets WHERE app = $1",
+  webhooks: "webhooks WHERE app = $1",
 };
 
 const KEPT_NUMBERS_OF_APP: Readonly<Record<string, string>> = {

@@ -3,14 +3,17 @@ import type { SQL } from "bun";
 import type { AppId } from "../../base/ids.ts";
 import type { OperatorRow, SessionRow } from "../contract/operators.ts";
 import type { AppRow, Change, KeyRow, SecretRow } from "../contract/store.ts";
+import type { NewWebhookEvent, WebhookRow, WebhookSecretRow } from "../contract/webhooks.ts";
 import { SqlReads } from "./reads.ts";
 import type { SqlRooms } from "./rooms.ts";
+import type { Outbox } from "./webhooks/outbox.ts";
 
 /** The reads and writes of one transaction. */
 export class SqlChange extends SqlReads implements Change {
   constructor(
     private readonly sql: SQL,
     private readonly rooms: SqlRooms,
+    private readonly outbox: Outbox,
   ) {
     super((work) => work(sql));
   }
@@ -95,5 +98,46 @@ export class SqlChange extends SqlReads implements Change {
 
   async removeSession(digest: string): Promise<void> {
     await this.sql`DELETE FROM dashboard_sessions WHERE digest = ${digest}`;
+  }
+
+  async putWebhook(row: WebhookRow): Promise<void> {
+    const patterns = row.channelPatterns === null ? null : JSON.stringify(row.channelPatterns);
+    await this.sql`
+      INSERT INTO webhooks (id, app, kind, url, events, channel_patterns, description, header_names, headers_sealed,
+        created, disabled, disabled_why)
+      VALUES (${row.id}, ${row.app}, ${row.kind}, ${row.url}, ${JSON.stringify(row.events)}, ${patterns},
+        ${row.description}, ${JSON.stringify(row.headerNames)}, ${row.headersSealed}, ${row.created}, ${row.disabled},
+        ${row.disabledWhy})
+      ON CONFLICT (id) DO UPDATE SET url = excluded.url, events = excluded.events,
+        channel_patterns = excluded.channel_patterns, description = excluded.description,
+        header_names = excluded.header_names, headers_sealed = excluded.headers_sealed, disabled = excluded.disabled,
+        disabled_why = excluded.disabled_why`;
+    await this.outbox.hook(this.sql, row.app);
+  }
+
+  async removeWebhook(id: string): Promise<void> {
+    await this.sql`DELETE FROM webhook_secrets WHERE webhook = ${id}`;
+    await this.sql`DELETE FROM webhooks WHERE id = ${id}`;
+  }
+
+  async removeWebhooksOfApp(app: AppId): Promise<void> {
+    await this.sql`DELETE FROM webhook_secrets WHERE webhook IN (SELECT id FROM webhooks WHERE app = ${app})`;
+    await this.sql`DELETE FROM webhooks WHERE app = ${app}`;
+    await this.sql`DELETE FROM webhook_apps WHERE app = ${app}`;
+  }
+
+  async putWebhookSecret(row: WebhookSecretRow): Promise<void> {
+    await this.sql`
+      INSERT INTO webhook_secrets (webhook, seq, sealed, created, ends)
+      VALUES (${row.webhook}, ${row.seq}, ${row.sealed}, ${row.created}, ${row.ends})
+      ON CONFLICT (webhook, seq) DO UPDATE SET ends = excluded.ends`;
+  }
+
+  async removeWebhookSecret(webhook: string, seq: number): Promise<void> {
+    await this.sql`DELETE FROM webhook_secrets WHERE webhook = ${webhook} AND seq = ${seq}`;
+  }
+
+  addWebhookEvent(event: NewWebhookEvent): Promise<void> {
+    return this.outbox.add(this.sql, event);
   }
 }

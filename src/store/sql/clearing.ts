@@ -5,6 +5,7 @@ import type { ClearingStore, DeletedApp, Walk, Walked } from "../contract/cleari
 import type { Database } from "../engines/database.ts";
 import { appId, type DbRow } from "../engines/rows.ts";
 import type { SqlMeetings } from "./meetings/meetings.ts";
+import type { SqlWebhooks } from "./webhooks/webhooks.ts";
 
 /** Rows of an application, each found by an index; `$1` is the application. */
 interface Clearing {
@@ -20,6 +21,14 @@ interface Clearing {
 const CLEARINGS: readonly Clearing[] = [
   // The deletion has removed them, unless a node of an earlier version made it.
   { table: "key_secrets", where: "key_id IN (SELECT id FROM keys WHERE app = $1)" },
+  { table: "webhook_secrets", where: "webhook IN (SELECT id FROM webhooks WHERE app = $1)" },
+  { table: "webhooks", where: "app = $1" },
+  { table: "webhook_apps", where: "app = $1" },
+  { table: "tracked_connections", where: "app = $1", key: "id" },
+  { table: "tracked_members", where: "app = $1", key: "channel, peer_id, node" },
+  { table: "said_members", where: "app = $1", key: "channel, peer_id" },
+  { table: "said_channels", where: "app = $1", key: "channel" },
+  { table: "said_quotas", where: "app = $1" },
   { table: "blocks", where: "app = $1", key: "peer_id" },
   { table: "rooms", where: "app = $1 AND archived IS NOT NULL", key: "id" },
   // A node that did not know of the deletion yet may have added one.
@@ -47,6 +56,12 @@ async function clearSome(
 ): Promise<number> {
   if (key === undefined)
     return (await tx.unsafe<DbRow[]>(`DELETE FROM ${table} WHERE ${where} RETURNING 1 AS n`, [app])).length;
+  if (key.includes(",")) {
+    // A key of several columns: the rows that come first in the index.
+    const first = `SELECT ${key} FROM ${table} WHERE ${where} ORDER BY app, ${key} LIMIT ${limit}`;
+    const text = `DELETE FROM ${table} WHERE app = $1 AND (${key}) IN (${first}) RETURNING 1 AS n`;
+    return (await tx.unsafe<DbRow[]>(text, [app])).length;
+  }
   const some = `SELECT ${key} AS id FROM ${table} WHERE ${where} ORDER BY app, ${order} LIMIT ${limit}`;
   const found: DbRow[] = await tx.unsafe(some, [app]);
   if (found.length === 0) return 0;
@@ -70,12 +85,22 @@ const LEFT = [
   "meeting_counters",
   "held_places",
   "lobby_tickets",
+  "webhooks",
+  "webhook_apps",
+  "webhook_events",
+  "webhook_states",
+  "tracked_connections",
+  "tracked_members",
+  "said_members",
+  "said_channels",
+  "said_quotas",
 ];
 
 export class SqlClearing implements ClearingStore {
   constructor(
     private readonly database: Database,
     private readonly meetings: Pick<SqlMeetings, "clearApp" | "lockForgetting">,
+    private readonly webhooks: Pick<SqlWebhooks, "clearApp">,
   ) {}
 
   /** What a loss of power brings back is removed again. */
@@ -110,7 +135,9 @@ export class SqlClearing implements ClearingStore {
       return 0;
     });
     // No application comes back, so that it is enough to have asked once.
-    return removed === 0 ? this.meetings.clearApp(app, limit) : (removed ?? 0);
+    if (removed !== 0) return removed ?? 0;
+    const ofMeetings = await this.meetings.clearApp(app, limit);
+    return ofMeetings === 0 ? this.webhooks.clearApp(app, limit) : ofMeetings;
   }
 
   async isClear(app: AppId): Promise<boolean> {

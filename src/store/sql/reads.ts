@@ -2,8 +2,10 @@
 import type { AppId } from "../../base/ids.ts";
 import type { OperatorRow, SessionRow } from "../contract/operators.ts";
 import type { AppRow, KeyRow, Reads, SecretRow } from "../contract/store.ts";
+import type { WebhookRow, WebhookSecretRow } from "../contract/webhooks.ts";
 import type { Run } from "../engines/database.ts";
 import { type DbRow, searchable, toApp, toKey, toOperator, toSecret, toSession } from "../engines/rows.ts";
+import { toWebhook, toWebhookSecret } from "./webhooks/rows.ts";
 
 export class SqlReads implements Reads {
   constructor(protected readonly run: Run) {}
@@ -85,5 +87,26 @@ export class SqlReads implements Reads {
   async sessions(): Promise<SessionRow[]> {
     const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM dashboard_sessions ORDER BY created, digest`);
     return rows.map(toSession);
+  }
+
+  async webhooksOf(app?: AppId): Promise<WebhookRow[]> {
+    const rows: DbRow[] = await this.run((sql) =>
+      app === undefined
+        ? sql`SELECT * FROM webhooks ORDER BY created, id`
+        : sql`SELECT * FROM webhooks WHERE app = ${app} ORDER BY created, id`,
+    );
+    return rows.map(toWebhook);
+  }
+
+  async webhook(id: string): Promise<WebhookRow | undefined> {
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM webhooks WHERE id = ${searchable(id)}`);
+    return rows.map(toWebhook)[0];
+  }
+
+  async webhookSecrets(webhook: string): Promise<WebhookSecretRow[]> {
+    const rows: DbRow[] = await this.run(
+      (sql) => sql`SELECT * FROM webhook_secrets WHERE webhook = ${searchable(webhook)} ORDER BY seq DESC`,
+    );
+    return rows.map(toWebhookSecret);
   }
 }

@@ -5,11 +5,15 @@ import { ROOMS_DUE_COUNTED, type RoomPage, type RoomRow, type RoomStore, type Ro
 import type { Database } from "../engines/database.ts";
 import { appId, type DbRow, isUniqueViolation, searchable, toRoom } from "../engines/rows.ts";
 import { RoomCache } from "./room-cache.ts";
+import { Outbox } from "./webhooks/outbox.ts";
 
 export class SqlRooms implements RoomStore {
   private readonly cache: RoomCache;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly outbox = new Outbox(database.isShared),
+  ) {
     this.cache = new RoomCache(database.isShared);
   }
 
@@ -33,6 +37,13 @@ export class SqlRooms implements RoomStore {
             AND (archive_at IS NULL OR archive_at > ${nowMs})`,
       )
     );
+  }
+
+  archivedRoom(app: AppId, id: string): Promise<RoomRow | undefined> {
+    return this.database.quickRun(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT * FROM rooms WHERE id = ${searchable(id)} AND app = ${app}`;
+      return rows.map(toRoom)[0];
+    });
   }
 
   private read(select: (sql: SQL) => Promise<DbRow[]>): Promise<RoomRow | undefined> {
@@ -75,28 +86,50 @@ export class SqlRooms implements RoomStore {
         const counted: DbRow[] = await tx`
           INSERT INTO room_counters (app, live) VALUES (${row.app}, 1)
           ON CONFLICT (app) DO UPDATE SET live = room_counters.live + 1 WHERE room_counters.live < ${max}
-          RETURNING live`;
+          RETURNING live, (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = ${row.app}) AS is_hooked`;
         if (counted.length === 0) return "full";
         await tx`
           INSERT INTO rooms (id, app, name, fields, created, archive_at, archived, version)
           VALUES (${row.id}, ${row.app}, ${row.name}, ${JSON.stringify(row.fields)}, ${row.created}, ${row.archiveAt},
             ${null}, ${row.version})`;
+        const isHooked = await this.outbox.hookRoom(tx, row.app, row.fields);
+        if (isHooked || Number(counted[0]?.is_hooked) === 1) await this.tell(tx, "room.created", [row], row.created);
         return "added";
       }),
     );
   }
 
-  replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed"> {
-    return orTaken<"replaced" | "changed">(async () => {
-      const rows = await this.database.run(async (sql): Promise<DbRow[]> => {
+  replaceRoom(row: RoomRow, nowMs: number = this.outbox.nowMs()): Promise<"replaced" | "taken" | "changed"> {
+    return orTaken<"replaced" | "changed">(() =>
+      this.database.transaction(async (tx) => {
         this.cache.forget(row.id);
-        return sql`
+        const rows: DbRow[] = await tx`
           UPDATE rooms SET name = ${row.name}, fields = ${JSON.stringify(row.fields)}, archive_at = ${row.archiveAt},
             version = version + 1
-          WHERE id = ${row.id} AND version = ${row.version} AND archived IS NULL RETURNING id`;
-      });
-      return rows.length > 0 ? "replaced" : "changed";
-    });
+          WHERE id = ${row.id} AND version = ${row.version} AND archived IS NULL
+          RETURNING *, (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = rooms.app) AS is_hooked`;
+        if (rows.length === 0) return "changed";
+        const isHooked = await this.outbox.hookRoom(tx, row.app, row.fields);
+        if (isHooked || hookedOf(rows).length > 0) await this.tell(tx, "room.updated", rows.map(toRoom), nowMs);
+        return "replaced";
+      }),
+    );
+  }
+
+  private tell(
+    tx: SQL,
+    type: "room.created" | "room.updated" | "room.archived",
+    rooms: readonly RoomRow[],
+    happened: number,
+  ): Promise<void> {
+    const events = rooms.map((room) => ({
+      app: room.app,
+      subject: room.id,
+      happened,
+      webhook: null,
+      fact: { type, room },
+    }));
+    return this.outbox.add(tx, ...events);
   }
 
   archiveRoom(app: AppId, name: string, nowMs: number): Promise<boolean> {
@@ -105,9 +138,10 @@ export class SqlRooms implements RoomStore {
       const rows: DbRow[] = await tx`
         UPDATE rooms SET archived = ${nowMs}, version = version + 1
         WHERE app = ${app} AND name = ${searchable(name)} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
-        RETURNING id`;
+        RETURNING *, (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = rooms.app) AS is_hooked`;
       for (const { id } of rows) this.cache.forget(String(id));
       await subtractFromCounter(tx, app, rows.length - 1);
+      await this.tell(tx, "room.archived", hookedOf(rows).map(toRoom), nowMs);
       return rows.length > 0;
     });
   }
@@ -124,8 +158,9 @@ export class SqlRooms implements RoomStore {
       const rows: DbRow[] = await tx`
         UPDATE rooms SET archived = ${nowMs}, version = version + 1
         WHERE archived IS NULL AND archive_at <= ${nowMs} AND id IN ${tx(due.map(({ id }) => String(id)))}
-        RETURNING id, app`;
+        RETURNING *, (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = rooms.app) AS is_hooked`;
       for (const { id } of rows) this.cache.forget(String(id));
+      await this.tell(tx, "room.archived", hookedOf(rows).map(toRoom), nowMs);
       const archived = new Map(countsOf(rows));
       for (const [app, count] of found) await subtractFromCounter(tx, app, (archived.get(app) ?? 0) - count);
       return rows.length;
@@ -186,6 +221,9 @@ async function pageOf(
 async function subtractFromCounter(tx: SQL, app: AppId, count: number): Promise<void> {
   if (count !== 0) await tx`UPDATE room_counters SET live = live - ${count} WHERE app = ${app}`;
 }
+
+/** Rows of applications with someone to tell. */
+const hookedOf = (rows: readonly DbRow[]): DbRow[] => rows.filter((row) => Number(row.is_hooked) === 1);
 
 const countsOf = (rows: readonly DbRow[]): [app: AppId, count: number][] =>
   [...Map.groupBy(rows, ({ app }) => appId(app))].map(([app, group]) => [app, group.length]);

@@ -28,6 +28,10 @@ import { PostgresLeases } from "./recordings/postgres-leases.ts";
 import { SqlRecordings } from "./recordings/recordings.ts";
 import { WorkerLeases } from "./recordings/worker-leases.ts";
 import { SqlRooms } from "./rooms.ts";
+import { Outbox } from "./webhooks/outbox.ts";
+import { toWebhook, toWebhookSecret } from "./webhooks/rows.ts";
+import { SqlTracking } from "./webhooks/tracking.ts";
+import { SqlWebhooks } from "./webhooks/webhooks.ts";
 
 /** Ids of the rows of `revisions`. */
 const KEYS = 1;
@@ -47,7 +51,10 @@ export class SqlStore extends SqlReads implements Store {
   readonly heldMembers: SqlHeldMembers;
   readonly clearing: SqlClearing;
   readonly amounts: SqlAmounts;
+  readonly tracking: SqlTracking;
+  readonly webhooks: SqlWebhooks;
   readonly leases: Leases;
+  private readonly outbox: Outbox;
   /** For a server of the embedded store (remote/), instead of `leases`. */
   readonly workerLeases: WorkerLeases;
 
@@ -56,13 +63,16 @@ export class SqlStore extends SqlReads implements Store {
     earlierLeases?: Map<string, EarlierLease>,
   ) {
     super(database.run);
-    this.rooms = new SqlRooms(database);
+    this.outbox = new Outbox(database.isShared);
+    this.rooms = new SqlRooms(database, this.outbox);
     const queue = longReads(database);
-    this.recordings = new SqlRecordings(database, queue);
-    this.meetings = new SqlMeetings(database, queue, () => this.recordings.forgetAll());
+    this.recordings = new SqlRecordings(database, queue, this.outbox);
+    this.meetings = new SqlMeetings(database, queue, () => this.recordings.forgetAll(), this.outbox);
     this.audit = new SqlAudit(database, queue);
     this.heldMembers = new SqlHeldMembers(database);
-    this.clearing = new SqlClearing(database, this.meetings);
+    this.webhooks = new SqlWebhooks(database, this.outbox);
+    this.tracking = new SqlTracking(database, this.outbox);
+    this.clearing = new SqlClearing(database, this.meetings, this.webhooks);
     this.amounts = new SqlAmounts(database);
     this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases(earlierLeases);
     this.workerLeases = new WorkerLeases(database, (id) => this.recordings.forget(id));
@@ -97,6 +107,9 @@ export class SqlStore extends SqlReads implements Store {
         SELECT s.* FROM key_secrets s JOIN keys k ON k.id = s.key_id WHERE k.revoked IS NULL ORDER BY s.key_id, s.seq DESC`;
       const operators: DbRow[] = await tx`SELECT * FROM operators WHERE revoked IS NULL`;
       const sessions: DbRow[] = await tx`SELECT * FROM dashboard_sessions`;
+      const webhooks: DbRow[] = await tx`
+        SELECT w.* FROM webhooks w JOIN apps a ON a.id = w.app WHERE a.deleted IS NULL`;
+      const webhookSecrets: DbRow[] = await tx`SELECT * FROM webhook_secrets ORDER BY webhook, seq DESC`;
       const meta: DbRow[] = await tx`SELECT * FROM meta`;
       return {
         revision: Number(revisions[0]?.revision),
@@ -105,6 +118,8 @@ export class SqlStore extends SqlReads implements Store {
         secrets: secrets.map(toSecret),
         operators: operators.map(toOperator),
         sessions: sessions.map(toSession),
+        webhooks: webhooks.map(toWebhook),
+        webhookSecrets: webhookSecrets.map(toWebhookSecret),
         meta: new Map(meta.map(({ name, value }) => [String(name), String(value)])),
       };
     });
@@ -117,7 +132,7 @@ export class SqlStore extends SqlReads implements Store {
         const rows: DbRow[] = await tx`
           UPDATE revisions SET revision = revision + 1 WHERE id = ${KEYS} RETURNING revision`;
         revision = Number(rows[0]?.revision);
-        return work(new SqlChange(tx, this.rooms));
+        return work(new SqlChange(tx, this.rooms, this.outbox));
       });
       committed?.(result, revision);
       return result;

@@ -3,7 +3,7 @@ import type { SQL } from "bun";
 import type { Store } from "../contract/store.ts";
 import { databaseOf } from "./recordings.ts";
 
-interface PlanNode {
+export interface PlanNode {
   readonly "Actual Rows": number;
   readonly "Actual Loops": number;
   readonly "Rows Removed by Filter"?: number;
@@ -12,7 +12,7 @@ interface PlanNode {
 }
 
 /** The most rows that one step of the plan reads. */
-const rowsRead = (node: PlanNode): number =>
+export const rowsRead = (node: PlanNode): number =>
   Math.max(
     (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0)) *
       node["Actual Loops"],

@@ -18,6 +18,10 @@ import { recordingsSuite } from "./suite-recordings.ts";
 import { roomsSuite } from "./suite-rooms.ts";
 import { stayUploadsSuite } from "./suite-stay-uploads.ts";
 import { staysSuite } from "./suite-stays.ts";
+import { trackingSuite } from "./suite-tracking.ts";
+import { webhookEventsSuite } from "./suite-webhook-events.ts";
+import { webhookLogSuite } from "./suite-webhook-log.ts";
+import { webhooksSuite } from "./suite-webhooks.ts";
 
 const A = anAppId("a");
 const B = anAppId("b");
@@ -38,6 +42,10 @@ const PARTS: Readonly<Record<string, (newPlace: NewPlace) => void>> = {
   amounts: amountsSuite,
   leases: leasesSuite,
   "lists of recordings": listingSuite,
+  "tracked connections and members": trackingSuite,
+  webhooks: webhooksSuite,
+  "the log of webhooks": webhookLogSuite,
+  "events of webhooks": webhookEventsSuite,
 };
 
 export function storeSuite(newPlace: NewPlace): void {

@@ -79,6 +79,10 @@ export function roomsSuite(newPlace: NewPlace): void {
       await store.change((change) => change.archiveRooms(A, 8));
       expect(await rooms.room(A, "n", 5)).toBeUndefined();
       expect(await rooms.roomById(A, "3", 5)).toBeUndefined();
+      // It can be read as what it was.
+      expect(await rooms.archivedRoom(A, "3")).toMatchObject({ id: "3", name: "n" });
+      expect(await rooms.archivedRoom(B, "3")).toBeUndefined();
+      expect(await rooms.roomById(A, "3", 5)).toBeUndefined();
     });
 
     test("names are unique among rooms that are not archived; a refused write changes nothing", async () => {

@@ -29,7 +29,12 @@ const TEXTS = [
 ];
 const NUMBERS = ["0", "1", "-1", "9007199254740993", "9223372036854775807", "-9223372036854775808"];
 /** Where a value is the key of another table. */
-const REFERS: Readonly<Record<string, string>> = { app: "apps", key_id: "keys", meeting: "meetings" };
+const REFERS: Readonly<Record<string, string>> = {
+  app: "apps",
+  key_id: "keys",
+  meeting: "meetings",
+  webhook: "webhooks",
+};
 /** Unique among some of the rows. */
 const UNIQUE = /^(name|room|seq|part|period)$/;
 

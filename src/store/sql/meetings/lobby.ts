@@ -1,8 +1,10 @@
 /** The lobby on SQL. The column `ticket` has the waitId, a digest of the ticket; `gone_since` has when the visitor was last seen. */
+import type { SQL } from "bun";
 import type { AppId } from "../../../base/ids.ts";
 import type { LobbyLimits, LobbyStore, WaitingRow } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { appId, type DbRow, searchable } from "../../engines/rows.ts";
+import type { Outbox } from "../webhooks/outbox.ts";
 import type { ReservedPlaces } from "./reserved-places.ts";
 import { toWaiting } from "./rows.ts";
 
@@ -15,6 +17,7 @@ export class SqlLobby implements LobbyStore {
   constructor(
     protected readonly database: Database,
     protected readonly places: ReservedPlaces,
+    protected readonly outbox: Outbox,
   ) {}
 
   wait(row: WaitingRow, { max, perAddress, perSite }: LobbyLimits): Promise<"waiting" | "full"> {
@@ -24,7 +27,8 @@ export class SqlLobby implements LobbyStore {
         SELECT COUNT(*) AS known, SUM(CASE WHEN ticket = ${row.waitId} THEN 1 ELSE 0 END) AS own,
           SUM(CASE WHEN state = 'waiting' THEN 1 ELSE 0 END) AS waiting,
           SUM(CASE WHEN address = ${row.address} AND state <> 'admitted' THEN 1 ELSE 0 END) AS near,
-          SUM(CASE WHEN site = ${row.site} AND state <> 'admitted' THEN 1 ELSE 0 END) AS of_site
+          SUM(CASE WHEN site = ${row.site} AND state <> 'admitted' THEN 1 ELSE 0 END) AS of_site,
+          (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = ${row.app}) AS is_hooked
         FROM lobby_tickets WHERE app = ${row.app} AND room = ${row.room}`;
       if (Number(counted?.own) > 0) return "waiting";
       if (Number(counted?.waiting) >= max || Number(counted?.near) >= perAddress) return "full";
@@ -33,8 +37,16 @@ export class SqlLobby implements LobbyStore {
         INSERT INTO lobby_tickets (ticket, app, room, name, address, site, since, gone_since, state, decided)
         VALUES (${row.waitId}, ${row.app}, ${row.room}, ${row.name}, ${row.address}, ${row.site}, ${row.since},
           ${row.seen}, ${row.state}, ${row.decided})`;
+      if (Number(counted?.is_hooked) === 1) await this.tellWaiting(tx, row);
       return "waiting";
     });
+  }
+
+  private async tellWaiting(tx: SQL, { app, room, name, since }: WaitingRow): Promise<void> {
+    const [named]: DbRow[] = await tx`SELECT name FROM rooms WHERE id = ${searchable(room)} AND app = ${app}`;
+    const roomName = named ? String(named.name) : "";
+    const fact = { type: "participant.waiting", waiting: { room, name, since }, roomName } as const;
+    await this.outbox.add(tx, { app, subject: room, happened: since, webhook: null, fact });
   }
 
   async waiting(app: AppId, room: string): Promise<readonly WaitingRow[]> {

@@ -7,6 +7,7 @@ import { AHEAD_MAX_MS, type MeetingRow, type MeetingStore } from "../../contract
 import type { Database } from "../../engines/database.ts";
 import { longReads } from "../../engines/long-reads.ts";
 import { appId, type DbRow } from "../../engines/rows.ts";
+import { Outbox } from "../webhooks/outbox.ts";
 import { PlacesInMemory } from "./places-in-memory.ts";
 import { PlacesInRows } from "./places-in-rows.ts";
 import { toMeeting } from "./rows.ts";
@@ -22,8 +23,13 @@ const CLEAR_MEETINGS = 50;
 
 export class SqlMeetings extends SqlStays implements MeetingStore {
   /** `removed`: a person was removed from a meeting. */
-  constructor(database: Database, queue: FairQueue = longReads(database), removed: () => void = () => undefined) {
-    super(database, database.isShared ? new PlacesInRows(database) : new PlacesInMemory(database), queue);
+  constructor(
+    database: Database,
+    queue: FairQueue = longReads(database),
+    removed: () => void = () => undefined,
+    outbox = new Outbox(database.isShared),
+  ) {
+    super(database, database.isShared ? new PlacesInRows(database) : new PlacesInMemory(database), outbox, queue);
     this.removed = removed;
   }
 
@@ -101,9 +107,17 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
       const rows: DbRow[] = await tx`
         UPDATE meetings SET ended = last_end, recording_by = NULL,
           recording_since = CASE WHEN recording_by IS NULL THEN recording_since ELSE last_end END
-        WHERE id = ${String(id)} AND ended IS NULL AND is_empty = 1 AND last_end < ${beforeMs} RETURNING *`;
-      if (rows.length > 0) await tx`DELETE FROM meeting_bans WHERE meeting = ${String(id)}`;
-      return rows.map(toMeeting)[0];
+        WHERE id = ${String(id)} AND ended IS NULL AND is_empty = 1 AND last_end < ${beforeMs}
+        RETURNING *, (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = meetings.app) AS is_hooked`;
+      const [meeting] = rows.map(toMeeting);
+      if (!meeting) return undefined;
+      await tx`DELETE FROM meeting_bans WHERE meeting = ${meeting.id}`;
+      if (Number(rows[0]?.is_hooked) === 1) {
+        const fact = { type: "meeting.ended", meeting } as const;
+        const happened = meeting.ended ?? meeting.began;
+        await this.outbox.add(tx, { app: meeting.app, subject: meeting.room, happened, webhook: null, fact });
+      }
+      return meeting;
     });
   }
 

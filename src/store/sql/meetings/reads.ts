@@ -5,6 +5,7 @@ import type { AppId } from "../../../base/ids.ts";
 import type { MeetingPage, MeetingRow, MeetingSearch, StayRow } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, numberOrNull, searchable } from "../../engines/rows.ts";
+import type { Outbox } from "../webhooks/outbox.ts";
 import { SqlLobby } from "./lobby.ts";
 import { MeetingPages } from "./pages.ts";
 import type { ReservedPlaces } from "./reserved-places.ts";
@@ -13,8 +14,8 @@ import { toMeeting, toStay } from "./rows.ts";
 export class SqlMeetingReads extends SqlLobby {
   private readonly pages: MeetingPages;
 
-  constructor(database: Database, places: ReservedPlaces, queue: FairQueue) {
-    super(database, places);
+  constructor(database: Database, places: ReservedPlaces, outbox: Outbox, queue: FairQueue) {
+    super(database, places, outbox);
     this.pages = new MeetingPages(database, queue);
   }
 

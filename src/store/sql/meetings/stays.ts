@@ -3,6 +3,7 @@ import type { SQL } from "bun";
 import type { AppId } from "../../../base/ids.ts";
 import { withBreaks } from "../../../base/other-work.ts";
 import type { Entered, Entering, MeetingRow, OverdueStay, StayEnd, StayRow } from "../../contract/meetings.ts";
+import type { NewWebhookEvent } from "../../contract/webhooks.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";
 import { SqlMeetingReads } from "./reads.ts";
 import type { ReservedPlaces } from "./reserved-places.ts";
@@ -81,9 +82,18 @@ export class SqlStays extends SqlMeetingReads {
     const meeting = current ?? (await this.beginMeeting(tx, one, nowMs));
     if (isEmpty) await tx`UPDATE meetings SET is_empty = 0 WHERE id = ${meeting.id}`;
     const stay = stayOf(one, meeting.id, ejectAt, nowMs);
-    await insertStay(tx, stay);
+    const isHooked = await insertStay(tx, stay);
+    if (isHooked) await this.tellBegun(tx, stay, meeting, !current);
     await this.places.release(tx, one.id);
     return { outcome: "began", stay, meeting, isFirst: !current };
+  }
+
+  private tellBegun(tx: SQL, stay: StayRow, meeting: MeetingRow, isFirst: boolean): Promise<void> {
+    const common = { app: stay.app, subject: stay.room, webhook: null };
+    const joined = { type: "participant.joined", stay, roomName: meeting.roomName } as const;
+    const events: NewWebhookEvent[] = [{ ...common, happened: stay.began, fact: joined }];
+    if (isFirst) events.unshift({ ...common, happened: meeting.began, fact: { type: "meeting.started", meeting } });
+    return this.outbox.add(tx, ...events);
   }
 
   /** When its access token first entered the meeting. Guests without a user have no history, and cost no statement. */
@@ -220,11 +230,16 @@ export class SqlStays extends SqlMeetingReads {
     const stay = rows.map(toStay)[0];
     if (!stay) return undefined;
     this.places.changed(stay.app, stay.room);
-    await tx`
+    const [meeting]: DbRow[] = await tx`
       UPDATE meetings SET last_end = CASE WHEN last_end > ${atMs} THEN last_end ELSE ${atMs} END,
         is_empty = CASE WHEN EXISTS (SELECT 1 FROM stays s
           WHERE s.app = ${stay.app} AND s.room = ${stay.room} AND s.ended IS NULL) THEN 0 ELSE 1 END
-      WHERE id = ${stay.meeting}`;
+      WHERE id = ${stay.meeting}
+      RETURNING room_name, (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = meetings.app) AS is_hooked`;
+    if (Number(meeting?.is_hooked) === 1) {
+      const fact = { type: "participant.left", stay, roomName: String(meeting?.room_name) } as const;
+      await this.outbox.add(tx, { app: stay.app, subject: stay.room, happened: atMs, webhook: null, fact });
+    }
     return stay;
   }
 }
@@ -254,11 +269,14 @@ const stayOf = (one: Entering, meeting: string, ejectAt: number | null, nowMs: n
   why: null,
 });
 
-async function insertStay(tx: SQL, stay: StayRow): Promise<void> {
-  await tx`
+/** Returns whether its application has someone to tell. */
+async function insertStay(tx: SQL, stay: StayRow): Promise<boolean> {
+  const [inserted]: DbRow[] = await tx`
     INSERT INTO stays (id, meeting, app, room, name, external_user_id, is_admin, is_guest, access_token, eject_at, node,
       seen, began, ended, why)
     VALUES (${stay.id}, ${stay.meeting}, ${stay.app}, ${stay.room}, ${stay.name}, ${stay.externalUserId},
       ${stay.isAdmin ? 1 : 0}, ${stay.isGuest ? 1 : 0}, ${stay.accessToken}, ${stay.ejectAt}, ${stay.node},
-      ${stay.seen}, ${stay.began}, ${stay.ended}, ${stay.why})`;
+      ${stay.seen}, ${stay.began}, ${stay.ended}, ${stay.why})
+    RETURNING (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = ${stay.app}) AS is_hooked`;
+  return Number(inserted?.is_hooked) === 1;
 }

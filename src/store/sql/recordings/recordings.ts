@@ -1,5 +1,5 @@
 /** Recordings on SQL. Lists are in listing.ts, uploads in uploads.ts. */
-
+import type { SQL } from "bun";
 import type { FairQueue } from "../../../base/fair-queue.ts";
 import type { AppId } from "../../../base/ids.ts";
 import type {
@@ -13,13 +13,18 @@ import type {
 import { GUEST_RECORDING_MIN_BYTES as LEAST } from "../../contract/uploads.ts";
 import type { Database } from "../../engines/database.ts";
 import { appId, type DbRow, searchable, toRecording, toUpload } from "../../engines/rows.ts";
+import { Outbox } from "../webhooks/outbox.ts";
 import { RecordingLists } from "./listing.ts";
 import { addFileToRemove, SqlUploads } from "./uploads.ts";
 
 export class SqlRecordings extends SqlUploads implements RecordingStore {
   private readonly lists: RecordingLists;
 
-  constructor(database: Database, queue: FairQueue) {
+  constructor(
+    database: Database,
+    queue: FairQueue,
+    private readonly outbox = new Outbox(database.isShared),
+  ) {
     super(database);
     this.lists = new RecordingLists(database, undefined, queue);
   }
@@ -47,7 +52,8 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
             ${upload.meetingSession}, ${upload.participantUsername}, ${upload.type}, ${upload.startTime}, ${made.endTime},
             ${made.fileName}, ${made.format}, ${made.sizeInBytes}, ${made.completed}, ${made.file ?? null},
             ${made.mended === undefined ? null : Number(made.mended)}, ${upload.byGuest ? 1 : 0})
-          RETURNING *`;
+          RETURNING *, (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = ${upload.app}) AS is_hooked`;
+        await this.tell(tx, "recording.ready", rows, made.completed);
         // The file of the upload, if the recording has another one; else the file that mending has begun.
         const unused = made.file === undefined ? upload.mendedAs : upload.id;
         if (unused !== null) await addFileToRemove(tx, upload.app, unused);
@@ -120,11 +126,12 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
     });
   }
 
-  deleteRecordings(app: AppId, ids: readonly string[]): Promise<string[]> {
+  deleteRecordings(app: AppId, ids: readonly string[], nowMs: number = this.outbox.nowMs()): Promise<string[]> {
     if (ids.length === 0) return Promise.resolve([]);
     return this.database.transaction(async (tx) => {
       const rows: DbRow[] = await tx`
-        DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq, size_in_bytes, file, by_guest`;
+        DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)}
+        RETURNING *, (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = ${app}) AS is_hooked`;
       const bytes = rows.reduce((sum, row) => sum + Number(row.size_in_bytes), 0);
       const guestBytes = rows.reduce(
         (sum, row) => sum + Math.max(Number(row.size_in_bytes), LEAST) * Number(row.by_guest),
@@ -140,8 +147,28 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
           UPDATE recording_counters
           SET live = live - ${rows.length}, bytes = bytes - ${bytes}, guest_bytes = guest_bytes - ${guestBytes}
           WHERE app = ${app}`;
+      await this.tell(tx, "recording.deleted", rows, nowMs);
       return rows.map(({ id }) => String(id));
     });
+  }
+
+  private tell(
+    tx: SQL,
+    type: "recording.ready" | "recording.deleted",
+    rows: readonly DbRow[],
+    happened: number,
+  ): Promise<void> {
+    const events = rows
+      .filter((row) => Number(row.is_hooked) === 1)
+      .map(toRecording)
+      .map((recording) => ({
+        app: recording.app,
+        subject: recording.id,
+        happened,
+        webhook: null,
+        fact: { type, recording },
+      }));
+    return this.outbox.add(tx, ...events);
   }
 
   deletedRecordings(limit: number): Promise<{ app: AppId; id: string }[]> {
