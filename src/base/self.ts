@@ -1,10 +1,10 @@
 /**
- * How the program starts itself again: workers, and the processes that mend recordings. In a checkout that is Bun with our main file; a single
+ * How the program starts itself again: workers, and the processes that mend recordings, make backups and send webhooks. In a checkout that is Bun with our main file; a single
  * executable is both, and takes flags of Bun for arguments of its own. So nothing else builds such a command.
  */
 
 /** Commands that only the service runs, in processes of its own. */
-export type OwnCommand = "make-backup" | "mend" | "worker";
+export type OwnCommand = "make-backup" | "mend" | "send-webhooks" | "worker";
 
 /**
  * What a child process was started for. It runs that command and no other: a child that misreads its arguments would otherwise start the

@@ -22,6 +22,7 @@ export const HTTP_CODES = {
   participant_not_found: { status: 404, text: "No one with this participantSession is in the room." },
   ticket_not_found: { status: 404, text: "No one with this waitId waits in the lobby of the room." },
   recording_not_found: { status: 404, text: "recording not found" },
+  webhook_not_found: { status: 404, text: "There is no webhook of this id in this application." },
   upload_stalled: { status: 408, text: "No bytes came for too long; go on from the offset that is held." },
   room_limit_reached: { status: 409, text: "The application has as many rooms as it may have; archive some first." },
   room_already_exists: { status: 409, text: "There is already a room of this name." },

@@ -79,3 +79,9 @@ export const HOLD_MS = 10_000;
 
 /** A room of microphones only takes at least this number of people: a mesh without cameras carries more. */
 export const AUDIO_MESH_MAX = 10;
+
+/** The address of a backend that gets events. */
+export const WEBHOOK_MAX_CHARS = 2048;
+/** A DNS name, in ASCII or not, with a port. */
+export const WEBHOOK_HOST_MAX_CHARS = 255;
+export const WEBHOOK_DESCRIPTION_MAX_CHARS = 256;

@@ -1,0 +1,45 @@
+/** The metrics of webhooks. */
+import type { Counter, Metrics } from "../../telemetry/metrics.ts";
+
+export class WebhookMetrics {
+  readonly succeeded: Counter;
+  readonly failed: Counter;
+  /** Requests that ended with the process that sent them; they are sent again. */
+  readonly lost: Counter;
+  readonly dropped: Counter;
+  readonly disabled: (why: "gone" | "failing") => Counter;
+  readonly tookMs;
+  /** Set by the process that has the lease. */
+  underWay: () => number = () => 0;
+  backlog = 0;
+  isLeading = false;
+
+  constructor(metrics: Metrics) {
+    const attempts = metrics.counters("parley_webhook_attempts_total", "Requests of webhooks by result.");
+    this.succeeded = attempts({ result: "succeeded" });
+    this.failed = attempts({ result: "failed" });
+    this.lost = attempts({ result: "lost" });
+    this.dropped = metrics.counter("parley_webhook_dropped_total", "Events that were dropped because too many waited.");
+    const disabled = metrics.counters(
+      "parley_webhook_disabled_total",
+      "Webhooks that were disabled: gone (410), or failing for days.",
+    );
+    this.disabled = (why) => disabled({ why });
+    this.disabled("gone");
+    this.disabled("failing");
+    this.tookMs = metrics.histogram(
+      "parley_webhook_request_ms",
+      "How long requests of webhooks took, in milliseconds.",
+      [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 15_000],
+    );
+    metrics.gauge("parley_webhook_requests", "Requests of webhooks under way.", () => this.underWay());
+    metrics.gauge(
+      "parley_webhook_backlog",
+      "Events that wait to be sent; 0 where another node sends.",
+      () => this.backlog,
+    );
+    metrics.gauge("parley_webhook_leader", "1: this node sends the webhooks of all nodes.", () =>
+      Number(this.isLeading),
+    );
+  }
+}
