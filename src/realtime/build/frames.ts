@@ -9,6 +9,7 @@ import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Rates } from "../connections/rates.ts";
 import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
+import type { Usage } from "../counting/usage.ts";
 import { ChannelFrames } from "../frames/channel-frames.ts";
 import { Dispatch } from "../frames/dispatch.ts";
 import { Gateway } from "../frames/gateway.ts";
@@ -32,6 +33,7 @@ export interface FramesOutside extends AdmitParts {
   readonly rates: Rates;
   readonly maxPendingBytes: number;
   readonly roomHooks: RoomHooks;
+  readonly usage: Usage;
   readonly connects: Throttle;
   /** `undefined` if no other node can change keys. */
   readonly storeFollower: Follower | undefined;
@@ -53,7 +55,7 @@ export interface FramesBuilt {
 
 export function buildFrames(outside: FramesOutside, needs: FramesNeeds): FramesBuilt {
   const { keyring, blocks, keyRate, roomTokens, engine, connects, clock, storeFollower, roomHooks } = outside;
-  const { metrics, faults, maxPendingBytes } = outside;
+  const { metrics, faults, maxPendingBytes, usage } = outside;
   const { boundary, connections, delivery, emitter, presence, replays, expectedBack } = needs;
   const gateway = new Gateway({
     keyring,
@@ -70,6 +72,7 @@ export function buildFrames(outside: FramesOutside, needs: FramesNeeds): FramesB
     clock,
     storeFollower,
     roomHooks,
+    reachedQuotas: usage.reached,
   });
   const sockets = new SocketHandlers({
     boundary,

@@ -30,8 +30,8 @@ import { KickTimes } from "./kick-times.ts";
 /** Neither method throws: the other observers must be called too. */
 export interface ConnectionObserver {
   connected?(connection: Connection): void;
-  /** Called while the connection is still in `peer.connections`. */
-  disconnected(connection: Connection): void;
+  /** Called while the connection is still in `peer.connections`. `reason`: of the close frame, which a client may have written. */
+  disconnected(connection: Connection, code: number, reason: string): void;
 }
 
 interface ConnectionsParts {
@@ -142,7 +142,7 @@ export class Connections {
    * step that fails must not prevent the next ones. `code` says why it ended, `departure` what that means for its memberships;
    * without it the client has ended the connection, or its network.
    */
-  disconnect(connection: Connection, code: number, departure: Departure = departureByClient(code)): void {
+  disconnect(connection: Connection, code: number, departure: Departure = departureByClient(code), reason = ""): void {
     if (!connection.open) return;
     connection.end(departure);
     const { spaces, usage, emitter, holds } = this.parts;
@@ -151,7 +151,7 @@ export class Connections {
     // What is sent to a peer that is connected to another node must not wait because this one expects it back.
     const isElsewhere = connection.hasSubscription(isMemberElsewhere);
     emitter.closed(connection, code);
-    for (const observer of this.observers) observer.disconnected(connection);
+    for (const observer of this.observers) observer.disconnected(connection, code, reason);
     peer.removeConnection(connection);
     if (!peer.isConnected && (isElsewhere || !holds.disconnected(connection))) this.release(peer);
     this.removeOfKey(keyId, connection);
@@ -195,7 +195,7 @@ export class Connections {
 
   close(connection: Connection, closing: Closing): void {
     const { code, reason } = closing;
-    this.disconnect(connection, code, departureByService(closing));
+    this.disconnect(connection, code, departureByService(closing), reason);
     safely(this.parts.faults, "socket", () => connection.socket.close(code, reason));
   }
 

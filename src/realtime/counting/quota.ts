@@ -25,7 +25,10 @@ export class Quota {
       return payer !== "service" && isRoomSpace(spaceId) && this.isUsedUp(spaceOf(appOfSpace(spaceId)), payer, more);
     const cap = app.maxMessagesPerPeriod;
     if (cap === null) return false;
-    if (this.usage.messagesUsed(app.id) + more >= cap) return true;
+    if (this.usage.messagesUsed(app.id) + more >= cap) {
+      this.usage.reached.refused(app.id, "messages", cap);
+      return true;
+    }
     return payer === "guests" && this.usage.usedByGuests(app.id) + more >= guestShareOf(cap);
   }
 }

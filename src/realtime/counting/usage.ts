@@ -4,6 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { AppId } from "../../base/ids.ts";
 import type { Store, UsageRow } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";
+import { ReachedQuotas } from "./reached-quotas.ts";
 
 const USAGE_FLUSH_MS = 5000;
 
@@ -80,6 +81,7 @@ export class Usage {
   /** The usage of this month. Bound: one per application. */
   private readonly counts = new Map<AppId, Count>();
   private period: Period;
+  readonly reached = new ReachedQuotas(() => this.period.startSeconds);
   private stopped = false;
   private flushing: Promise<void> = Promise.resolve();
   private next: Promise<void> | undefined;

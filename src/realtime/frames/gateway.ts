@@ -25,6 +25,7 @@ import type { Connections } from "../connections/connections.ts";
 import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { ExpectedBack } from "../control/expected-back.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
+import type { ReachedQuotas } from "../counting/reached-quotas.ts";
 import type { Emitter } from "../events/emitter.ts";
 import { oldestFirst } from "../state/departure.ts";
 import { claimForGuest } from "./guest-claims.ts";
@@ -44,6 +45,7 @@ interface GatewayParts extends AdmitParts {
   /** `undefined` if no other node can change keys. */
   readonly storeFollower: Follower | undefined;
   readonly roomHooks: RoomHooks;
+  readonly reachedQuotas: ReachedQuotas;
 }
 
 /** What the gateway needs to know of a request to `/v1`. */
@@ -167,11 +169,20 @@ export class Gateway {
     try {
       this.refuseIfDraining(attempt);
       const isOverCap = claim === undefined;
+      if (isOverCap) this.noteReached(grant);
       return this.upgradeOrEnterRoom(attempt, { grant, client: attempt.client, claim, isOverCap });
     } catch (error) {
       claim?.end();
       throw error;
     }
+  }
+
+  /** Guests are refused earlier, when their part of the cap is used up. */
+  private noteReached({ spaceId, seat }: Grant): void {
+    const app = appOfSpace(spaceId);
+    const cap = this.parts.keyring.app(app)?.maxConcurrentConnections ?? null;
+    const isGuest = seat !== undefined && !isInvited(seat.claims);
+    if (cap !== null && !isGuest) this.parts.reachedQuotas.refused(app, "connections", cap);
   }
 
   /** One that is over the cap is closed as soon as it is open: its stay must not begin. */

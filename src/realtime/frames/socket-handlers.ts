@@ -20,6 +20,7 @@ import type { Emitter } from "../events/emitter.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import type { Presence } from "../presence/presence.ts";
 import { Connection } from "../state/connection.ts";
+import { departureByClient } from "../state/departure.ts";
 import type { Socket } from "../state/socket.ts";
 import type { Replays } from "../streams/replays.ts";
 import type { Dispatch } from "./dispatch.ts";
@@ -106,9 +107,9 @@ export class SocketHandlers {
           this.failed(ws, "drain", error);
         }
       },
-      close: (ws, code) => {
+      close: (ws, code, reason) => {
         try {
-          this.closed(ws, code);
+          this.closed(ws, code, reason);
         } catch (error) {
           this.failed(ws, "close", error);
         }
@@ -157,13 +158,13 @@ export class SocketHandlers {
     safely(faults, "socket", () => ws.close(FAULT.code, FAULT.reason));
   }
 
-  private closed(ws: ServerWebSocket<SocketData>, code: number): void {
+  private closed(ws: ServerWebSocket<SocketData>, code: number, reason: string): void {
     const { connections, delivery, metrics } = this.parts;
     this.countClose(CLOSE_CODES.has(code) ? code : OTHER_CODE);
     if (!(ws.data instanceof Connection)) return;
     // The runtime does not say that it cut a slow reader: a connection that ends so while writes wait counts as one.
     if (ws.data.open && code === 1006 && delivery.isUnderPressure) metrics.slowCuts.inc();
-    connections.disconnect(ws.data, code);
+    connections.disconnect(ws.data, code, departureByClient(code), reason);
   }
 
   /** With one lookup: when thousands are lost at once, building the labels of each would add to the work. */

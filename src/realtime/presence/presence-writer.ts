@@ -91,6 +91,8 @@ export class PresenceWriter {
       else if (!mayNeedJoin(member)) member.peer.removePending(member);
     }
     if (dampedIndividually) this.markDamped(channel, dampedIndividually);
+    const { memberWatcher } = this.parts.spaces;
+    if (memberWatcher) for (const member of members) memberWatcher.changed(member);
     this.parts.spaces.forgetIfUnused(channel);
   }
 

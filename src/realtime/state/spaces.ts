@@ -5,12 +5,16 @@ import type { Traffic } from "../../telemetry/traffic.ts";
 import type { RateWindow } from "../counting/rate-window.ts";
 import type { Usage } from "../counting/usage.ts";
 import type { Channel } from "./channel.ts";
+import type { MemberWatcher } from "./member-watcher.ts";
 import type { Peer } from "./peer.ts";
 import { Space } from "./space.ts";
 
 export class Spaces {
   /** Bound: live applications. */
   private readonly byId = new Map<SpaceId, Space>();
+
+  /** `undefined` while no one wants to know. */
+  memberWatcher: MemberWatcher | undefined;
 
   constructor(
     private readonly node: NodeId,
@@ -87,6 +91,7 @@ export class Spaces {
       member.announced = undefined;
       member.peer.removePending(member);
       channel.forget(member);
+      this.memberWatcher?.changed(member);
     }
     return announced;
   }
