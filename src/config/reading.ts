@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES, TURN_SECRET_MIN_CHARS, TURN_URLS_MAX } from "../access/limits.ts";
 import { type Cidr, parseCidr } from "../base/address.ts";
 import { DURATION_FORMS, durationIn } from "../base/duration.ts";
+import { type Allow, parseAllow } from "../net/allow.ts";
 
 /** Parses one value. A string as the result says what is allowed instead; a problem completes a sentence that begins with the setting's name. */
 export type Read<T> = (text: string) => { value: T } | { problem: string } | string;
@@ -91,6 +92,13 @@ export const cidrs: Read<readonly Cidr[]> = (text) => {
   return good.length === list.length
     ? { value: good }
     : "addresses or CIDR blocks, separated by commas: 10.0.0.0/8,::1";
+};
+
+export const allowed: Read<Allow> = (text) => {
+  const value = parseAllow(text);
+  return value
+    ? { value }
+    : "networks (CIDR blocks) and host:port, separated by commas: 10.0.0.0/8,hooks.internal:8443";
 };
 
 export const urls: Read<readonly string[]> = (text) => {

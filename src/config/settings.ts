@@ -6,11 +6,13 @@ import {
   TURN_SECRET_MIN_CHARS,
 } from "../access/limits.ts";
 import type { Cidr } from "../base/address.ts";
+import { type Allow, NOTHING_ALLOWED } from "../net/allow.ts";
 import { AUDIO_MESH_MAX } from "../protocol/limits.ts";
 import { LINK_MAX_SECONDS, QUARANTINE_MS } from "../recordings/budgets/limits.ts";
 import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import {
   adminToken,
+  allowed,
   anyText,
   base64Key,
   cidrs,
@@ -227,6 +229,14 @@ export const SETTINGS = {
     meaning: `secret of the TURN servers (coturn's \`static-auth-secret\`), which signs their credentials; at least ${TURN_SECRET_MIN_CHARS} characters. Two separated by a comma while it is changed: the first signs`,
     read: turnSecrets,
     secret: true,
+  }),
+  webhookAllow: setting<Allow>({
+    env: "PARLEY_WEBHOOK_ALLOW",
+    initial: NOTHING_ALLOWED,
+    shown: "none",
+    meaning:
+      "what webhooks that operators make may call beyond the public Internet, separated by commas: networks (`10.0.0.0/8`, at every port) and `host:port` (`hooks.internal:8443`). Webhooks that applications and rooms make stay limited to public addresses and the ports 80 and 443",
+    read: allowed,
   }),
   maxPendingBytes: setting({
     env: "PARLEY_MAX_PENDING_BYTES",

@@ -1,5 +1,6 @@
 /** Prints settings, for `parley config` and docs/settings.md. */
 import { formatAddress } from "../base/address.ts";
+import { allowText } from "../net/allow.ts";
 import type { Loaded, Source } from "./load.ts";
 import { keyOf, NAMES, SETTINGS, type Setting, type SettingName } from "./settings.ts";
 
@@ -12,6 +13,7 @@ export function shownValue(name: SettingName, loaded: Pick<Loaded, "config" | "s
   const value: unknown = loaded.config[name];
   if (name === "trustedProxies")
     return loaded.config.trustedProxies.map((cidr) => `${formatAddress(cidr.base)}/${cidr.bits}`).join(",");
+  if (name === "webhookAllow") return allowText(loaded.config.webhookAllow);
   return typeof value === "boolean" ? (value ? "on" : "off") : String(value);
 }
 

@@ -34,6 +34,7 @@ import type { Log } from "../telemetry/log.ts";
 import { Metrics, processMetrics } from "../telemetry/metrics.ts";
 import { Vitals } from "../telemetry/vitals.ts";
 import { VERSION } from "../version.ts";
+import type { Tracker } from "../webhooks/tracking/tracker.ts";
 import { Listeners } from "./listeners.ts";
 import { type Access, buildAccess } from "./parts/access.ts";
 import { buildBackups } from "./parts/backups.ts";
@@ -49,7 +50,9 @@ import { buildRooms, type RoomService } from "./parts/rooms.ts";
 import { buildSweeps, type Sweeps } from "./parts/sweeps.ts";
 import { buildTail } from "./parts/tail.ts";
 import type { Team } from "./parts/team.ts";
+import { buildTracking } from "./parts/tracking.ts";
 import { buildTurn } from "./parts/turn.ts";
+import { buildWebhooks, type Webhooks } from "./parts/webhooks.ts";
 import { buildRoutes, type NodeRoutes } from "./routes/routes.ts";
 import { factsOf, openFilesLimit } from "./status/facts.ts";
 import { answerNodeStatus } from "./status/node-status.ts";
@@ -71,6 +74,8 @@ export interface NodeParts {
   readonly meetings: Meetings;
   readonly recordings: RecordingService;
   readonly backups: BackupService;
+  readonly webhooks: Webhooks;
+  readonly tracker: Tracker;
   readonly tails: TailNodes;
   readonly historyTrimming: HistoryTrimming;
   readonly meetingRetention: MeetingRetention;
@@ -120,10 +125,13 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const realtime = await buildRealtime({ ...context, ...ofAccess, broadcast, roomTokens, roomHooks, turn });
   answerNodeStatus(context, realtime);
   const { storeFollower } = realtime;
+  const webhooks = buildWebhooks({ ...context, access });
+  const tracker = buildTracking({ ...context, realtime, webhookBook: access.webhookBook });
   const announcements = new ChangeAnnouncements((withdrawn) => realtime.engine.invalidate(undefined, withdrawn));
   if (storeFollower) {
     directory.onChange((withdrawn, app) => announcements.announce(withdrawn, app));
     operators.onChange((withdrawn) => announcements.announce(withdrawn));
+    webhooks.endpoints.onChange(() => announcements.announce(undefined));
   }
   const tails = buildTail({ ...context, keyring, realtime });
 
@@ -215,6 +223,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     rooms,
     meetings,
     recordings,
+    webhooks,
     tails,
     ruleChanges,
     sweeps,
@@ -232,6 +241,8 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     meetings,
     recordings,
     backups,
+    webhooks,
+    tracker,
     tails,
     historyTrimming,
     meetingRetention,

@@ -17,6 +17,7 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   }
   await realtime.gateway.drain(drainMs);
   await realtime.hub.expectedBack.writeNotes();
+  await node.tracker.stop();
   // Before the listeners wait for open responses, and after the closes that readers want to see.
   tails.close();
   await listeners.drain(drainMs);
@@ -40,6 +41,7 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   // After the requests: it writes what they have queued.
   await access.auditTrail.stop();
   await node.backups.stop();
+  await node.webhooks.stop();
   await recordings.stop();
   // Messages that wait for their store are counted when it has answered.
   await realtime.hub.publishing.close();

@@ -8,13 +8,14 @@ export interface RunningNode extends NodeParts {
 
 /** What one worker does for all of them. Several may do it for a moment, and nodes without a team all do: nothing is done twice. */
 async function startOnce(parts: NodeParts): Promise<void> {
-  const { rooms, historyTrimming, meetingRetention, recordings, sweeps, backups } = parts;
+  const { rooms, historyTrimming, meetingRetention, recordings, sweeps, backups, webhooks } = parts;
   // Not awaited: very many rooms may have come due while no node was running. Until they are archived they are hidden.
   void rooms.expiry.start();
   historyTrimming.start();
   meetingRetention.start();
   recordings.start();
   backups.lead();
+  webhooks.leader.start();
   sweeps.apps.start();
   sweeps.oldRows.start();
 }
@@ -25,6 +26,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   await realtime.storeFollower?.start();
   await realtime.hub.expectedBack.readNotes();
   await parts.meetings.start();
+  parts.tracker.start();
   listeners.listen({ routes, fallback: pipeline.notFoundHandler, websocket: realtime.handlers });
   const { team } = context;
   if (team) team.onLead(() => void startOnce(parts));

@@ -11,6 +11,7 @@ import { asCalled } from "../../config/program.ts";
 import type { Config } from "../../config/settings.ts";
 import { type Snapshot, type Store, StoreError } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";
+import { WebhookBook } from "../../webhooks/endpoints/book.ts";
 import { AdminToken, refuseAppSecret } from "./admin-token.ts";
 import type { NodeContext } from "./context.ts";
 import { DEMO, defaultHost, type FirstRun, firstRun } from "./first-run.ts";
@@ -24,6 +25,8 @@ export interface Access {
   readonly directory: Directory;
   readonly operators: Operators;
   readonly auditTrail: AuditTrail;
+  /** Follows the same snapshots as the keys. */
+  readonly webhookBook: WebhookBook;
   /** Present if this start made it. */
   readonly firstRun: FirstRun | undefined;
   /** The address to listen on. */
@@ -50,11 +53,14 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
     nowMs: clock.wallMs,
     failed: (err) => log.warn({ err }, "the time of an operator's last call could not be written"),
   });
-  const warnOfSealedKeys = sealedKeysWarner(keyring, log);
+  const webhookBook = new WebhookBook(vault);
+  keyring.onDeletion((app) => webhookBook.removeApp(app));
+  const warnOfSealed = sealedWarner(keyring, webhookBook, log);
   const snapshotLoaded = (snapshot: Snapshot): void => {
     adminToken.update(snapshot);
     operators.load(snapshot, adminToken.digest);
-    warnOfSealedKeys();
+    webhookBook.load(snapshot);
+    warnOfSealed();
   };
   // Read a second time: another node may have made the first run while this one waited for that.
   const snapshot = await store.snapshot();
@@ -63,13 +69,25 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
   if (!adminToken.exists)
     log.warn(asCalled("there is no admin token: set PARLEY_ADMIN_TOKEN, or stop and run `parley admin reset-token`"));
   metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
+  metrics.gauge("parley_webhooks", "Endpoints of webhooks, with the URLs of rooms.", () => webhookBook.size);
   metrics.gauge("parley_dashboard_sessions", "Sessions of the dashboard.", () => operators.sessionCount);
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
   const host = config.host || defaultHost(snapshot, made);
   const auditTrail = buildAuditTrail({ log, store });
   if (made?.demo) await auditDemo(auditTrail, directory, keyring.appNamed(DEMO)?.id);
   const withdrawn = (one: Withdrawn): void => operators.withdraw(one);
-  return { vault, keyring, directory, operators, auditTrail, firstRun: made, host, snapshotLoaded, withdrawn };
+  return {
+    vault,
+    keyring,
+    directory,
+    operators,
+    auditTrail,
+    webhookBook,
+    firstRun: made,
+    host,
+    snapshotLoaded,
+    withdrawn,
+  };
 }
 
 async function auditDemo(auditTrail: AuditTrail, directory: Directory, app: AppId | undefined): Promise<void> {
@@ -102,15 +120,17 @@ async function masterKey(config: Config, store: Store): Promise<Buffer> {
   return makeMasterKey(config.data);
 }
 
-/** Logs keys that the master key does not open: at the start, and whenever there are further ones. */
-function sealedKeysWarner(keyring: Keyring, log: Log): () => void {
+/** Logs keys and webhooks that the master key does not open: at the start, and whenever there are further ones. */
+function sealedWarner(keyring: Keyring, webhooks: WebhookBook, log: Log): () => void {
   let known: ReadonlySet<string> = new Set();
   return () => {
-    const sealed = new Set(keyring.sealed);
+    const { sealed: keys } = keyring;
+    const { sealed: endpoints } = webhooks;
+    const sealed = new Set([...keys, ...endpoints]);
     if (!sealed.isSubsetOf(known)) {
       log.error(
-        { keys: [...sealed] },
-        "the master key does not open the secrets of these keys: they answer 503 until it is corrected (PARLEY_MASTER_KEY, or master.key in the data folder)",
+        { keys, ...(endpoints.length > 0 && { webhooks: endpoints }) },
+        "the master key does not open the secrets of these: keys answer 503 and webhooks send nothing until it is corrected (PARLEY_MASTER_KEY, or master.key in the data folder)",
       );
     }
     known = sealed;

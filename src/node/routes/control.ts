@@ -25,7 +25,9 @@ import { adminRecordingEndpoints } from "../../http/control/recordings.ts";
 import { adminRoomEndpoints } from "../../http/control/rooms.ts";
 import { settingsEndpoint } from "../../http/control/settings.ts";
 import { adminUsageEndpoints } from "../../http/control/usage.ts";
-import { rateLimited } from "../../http/guards/operator.ts";
+import { webhookDeliveryEndpoints } from "../../http/control/webhook-deliveries.ts";
+import { webhookEndpoints } from "../../http/control/webhooks.ts";
+import { type ListGuards, rateLimited } from "../../http/guards/operator.ts";
 import type { Guards } from "../../http/guards/realtime.ts";
 import { TokenChecks } from "../../http/guards/token-checks.ts";
 import {
@@ -43,6 +45,7 @@ import { FileDownloads } from "../../http/response/file-downloads.ts";
 import type { LogIncomplete } from "../../http/response/streamed-array.ts";
 import type { Endpoint } from "../../http/server/endpoint.ts";
 import type { Audit } from "../../http/shared/audit.ts";
+import { makeRoomWebhookSecrets } from "../../http/shared/room-webhook-secrets.ts";
 import type { UsageSources } from "../../http/shared/usage-schemas.ts";
 import { HostLinks } from "../../meetings/entrance/host-link.ts";
 import { Problem } from "../../protocol/codes.ts";
@@ -130,6 +133,7 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
     ),
     ...explaining(parts, tokenChecks),
     ...consoleEndpoints(parts, limited, audit),
+    ...adminWebhookEndpoints(parts, { ...guards, lists }, audit),
     tailEndpoint(guards.stream, {
       tails: parts.tails,
       appId: (name) => keyring.app(name)?.id,
@@ -190,6 +194,18 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     }),
     ...adminRoomEndpoints(guards, { appIn, rooms: parts.rooms.rooms, audit }),
     ...meetingEndpoints(parts, guards, audit),
+  ];
+}
+
+function adminWebhookEndpoints(parts: RouteParts, guards: ListGuards, audit: Audit): Endpoint[] {
+  const { keyring, directory, config, webhooks } = parts;
+  const { endpoints, deliveries, tests } = webhooks;
+  const appIn = makeAppIn(keyring, directory);
+  const secretsOfRoom = makeRoomWebhookSecrets(parts.rooms.rooms, endpoints);
+  const { rotationGraceSeconds } = config;
+  return [
+    ...webhookEndpoints(guards, { appIn, endpoints, deliveries, rotationGraceSeconds, audit, nowMs }),
+    ...webhookDeliveryEndpoints(guards, { appIn, endpoints, deliveries, tests, secretsOfRoom, audit }),
   ];
 }
 

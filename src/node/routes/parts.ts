@@ -19,6 +19,7 @@ import type { RecordingService } from "../parts/recordings.ts";
 import type { RoomService } from "../parts/rooms.ts";
 import type { Sweeps } from "../parts/sweeps.ts";
 import type { TurnService } from "../parts/turn.ts";
+import type { Webhooks } from "../parts/webhooks.ts";
 
 export interface RouteParts extends NodeContext {
   readonly keyring: Keyring;
@@ -30,6 +31,7 @@ export interface RouteParts extends NodeContext {
   readonly meetings: Meetings;
   readonly recordings: RecordingService;
   readonly backups: BackupService;
+  readonly webhooks: Webhooks;
   readonly turn: TurnService;
   readonly tails: TailNodes;
   readonly ruleChanges: RuleChanges;

@@ -12,6 +12,7 @@ import { applicationRoutes } from "../../http/application/routes.ts";
 import { stayRecordingEndpoints } from "../../http/application/stay-recordings.ts";
 import { turnEndpoints } from "../../http/application/turn.ts";
 import { uploadEndpoints } from "../../http/application/uploads.ts";
+import { applicationWebhookEndpoints } from "../../http/application/webhooks.ts";
 import { sessionEndpoints } from "../../http/control/sessions.ts";
 import { type ApplicationGuards, applicationGuards } from "../../http/guards/application.ts";
 import { GuessPace } from "../../http/guards/guess-pace.ts";
@@ -38,6 +39,7 @@ import type { Routes } from "../../http/server/pipeline.ts";
 import { routesOf } from "../../http/server/router.ts";
 import { TLS_ASK_PATH, type TlsAskParts, tlsAsk } from "../../http/server/tls-ask.ts";
 import { type AppAudit, makeAppAudit, makeAudit } from "../../http/shared/audit.ts";
+import { makeRoomWebhookSecrets } from "../../http/shared/room-webhook-secrets.ts";
 import { StayRecorders } from "../../meetings/stays/recorders.ts";
 import { VERSION } from "../../version.ts";
 import { DEMO } from "../parts/first-run.ts";
@@ -199,6 +201,13 @@ function applicationEndpoints(parts: RouteParts, responses: StreamedResponses): 
       nowMs,
     }),
     ...fileEndpoints(guards, { recordings, links, nowMs }),
+    ...applicationWebhookEndpoints(guards, {
+      ...parts.webhooks,
+      secretsOfRoom: makeRoomWebhookSecrets(rooms, parts.webhooks.endpoints),
+      rotationGraceSeconds: config.rotationGraceSeconds,
+      audit,
+      nowMs,
+    }),
   ];
 }
 
