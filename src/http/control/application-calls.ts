@@ -9,6 +9,7 @@ const REPLACED: Partial<Readonly<Record<Code, { readonly code: Code; readonly me
   meeting_not_found: { code: "not_found", message: "There is no meeting of this id in this application." },
   participant_not_found: { code: "not_found" },
   recording_not_found: { code: "not_found", message: "There is no recording of this id in this application." },
+  webhook_not_found: { code: "not_found" },
   upload_busy: { code: "conflict" },
 };
 

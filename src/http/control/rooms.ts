@@ -2,7 +2,8 @@
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
 import { type Infer, lazily } from "../../base/lazily.ts";
-import { FIELD_NAMES, fieldOf, isWebAddress } from "../../rooms/fields.ts";
+import { maskedAddress } from "../../protocol/web-address.ts";
+import { FIELD_NAMES, fieldOf } from "../../rooms/fields.ts";
 import { ROOM_NAME_MAX_CHARS, ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../../rooms/limits.ts";
 import type { RoomRecord, Rooms } from "../../rooms/rooms.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
@@ -163,5 +164,5 @@ const WEBHOOKS = FIELD_NAMES.filter((name) => fieldOf(name).kind === "webhook");
 
 function masked(field: Field, value: unknown): unknown {
   if (field === "roomName" || typeof value !== "string" || fieldOf(field).kind !== "webhook") return value;
-  return `${isWebAddress(value) ? new URL(value).origin : ""}/…`;
+  return maskedAddress(value);
 }

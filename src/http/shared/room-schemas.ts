@@ -5,11 +5,9 @@ import type { RoomFieldKind } from "../../protocol/room-fields.ts";
 import { FIELD_NAMES, type FIELDS, type FieldName, fieldOf, roomName } from "../../rooms/fields.ts";
 import type { Call } from "../request/call.ts";
 
-const LATER = "Kept; has no effect yet.";
-
 const described = (name: FieldName): string => {
-  const { meaning, acts } = fieldOf(name);
-  return `${meaning[0]?.toUpperCase()}${meaning.slice(1)}.${acts ? "" : ` ${LATER}`}`;
+  const { meaning } = fieldOf(name);
+  return `${meaning[0]?.toUpperCase()}${meaning.slice(1)}.`;
 };
 
 /** Fields of a room that a request may set; all are optional. */

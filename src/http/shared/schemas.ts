@@ -67,13 +67,15 @@ export const frameOrigins = lazily(() =>
   originsOf("https://example.com or https://*.example.com", (origin) => origin !== "*" && /^https?:/.test(origin)),
 );
 
-export const label = lazily(() =>
+/** One line, for people. */
+export const note = (maxChars: number) =>
   z
     .string()
-    .max(LABEL_MAX_CHARS, `must have at most ${LABEL_MAX_CHARS} characters`)
+    .max(maxChars, `must have at most ${maxChars} characters`)
     .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
-    .nullable(),
-);
+    .nullable();
+
+export const label = lazily(() => note(LABEL_MAX_CHARS));
 
 /** How long the secret that a rotation replaces still works. */
 export const graceSec = lazily(() => z.int().min(0).max(ROTATION_GRACE_MAX_SECONDS).optional());
