@@ -224,6 +224,7 @@ const LISTS: Readonly<Record<string, string>> = {
   "There is no such key.": "keys list",
   "There is no such backup.": "backups list",
   [CODES.room_not_found.text]: "rooms list",
+  [CODES.webhook_not_found.text]: "webhooks list",
   [CODES.meeting_not_found.text]: "rooms meetings",
   [CODES.recording_not_found.text]: "recordings list",
 };

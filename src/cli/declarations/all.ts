@@ -18,6 +18,7 @@ import { TAIL } from "./tail.ts";
 import { TALKING } from "./talk.ts";
 import { TOKEN } from "./token.ts";
 import { VERIFY } from "./verify.ts";
+import { WEBHOOKS } from "./webhooks.ts";
 
 export interface Group {
   readonly title: string;
@@ -34,6 +35,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Rooms", commands: ROOMS },
   { title: "Meetings", commands: MEETINGS },
   { title: "Recordings", commands: RECORDINGS },
+  { title: "Webhooks", commands: WEBHOOKS },
   { title: "Live tail", commands: TAIL },
   { title: "Operators", commands: OPERATORS },
   { title: "Data", commands: DATA },

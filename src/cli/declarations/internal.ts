@@ -22,6 +22,13 @@ export const INTERNAL: readonly Command[] = [
     load: async () => (await import("../commands/server/make-backup.ts")).makeBackupCommand,
   },
   {
+    name: "send-webhooks",
+    summary: "send the requests of webhooks that its standard input orders",
+    flags: [],
+    examples: ["parley send-webhooks"],
+    load: async () => (await import("../commands/server/send-webhooks.ts")).sendWebhooks,
+  },
+  {
     name: "complete",
     summary: "list what can follow in a command line, for the scripts of parley completion",
     operands: [{ name: "WORD", meaning: "all that has been typed behind --", optional: true, many: true }],

@@ -14,3 +14,6 @@ export const TALK_PEER_ID = "cli";
 export const MEETINGS_LISTED_DEFAULT = 50;
 /** How long a link of `rooms open` lets its holder in. */
 export const HOST_LINK_MINUTES = 15;
+/** Where `parley webhooks listen` receives. */
+export const WEBHOOK_LISTEN_PORT = 8788;
+export const DELIVERIES_LISTED_DEFAULT = 50;

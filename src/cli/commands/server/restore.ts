@@ -62,7 +62,7 @@ export async function restore(input: Input): Promise<CommandResult> {
         );
     },
     prepared: async (folder, schema) => {
-      if (schema === schemaVersion()) state.notes.push(...(await endSessionsAndAudit(folder, file)));
+      if (schema === schemaVersion()) state.notes.push(...(await beginAnew(folder, file)));
     },
     progress: (doing, bytes, total) => line.at(`${doing}: ${humanBytes(bytes)} of about ${humanBytes(total)}`),
     signal: interrupt.signal,
@@ -104,15 +104,16 @@ async function sourceOf(text: string, input: Input): Promise<BackupSource | unde
 }
 
 /**
- * Ends the sessions of the dashboard that the backup holds: their operators may have signed out since. A backup of an earlier version
+ * Ends the sessions of the dashboard that the backup holds: their operators may have signed out since. Webhooks go on with other numbers. A backup of an earlier version
  * has neither sessions nor an audit, and only a start migrates it.
  */
-async function endSessionsAndAudit(folder: string, file: string): Promise<string[]> {
+async function beginAnew(folder: string, file: string): Promise<string[]> {
   const store = await openStore(folder, "");
   try {
     await store.change(async (change) => {
       for (const { digest } of await change.sessions()) await change.removeSession(digest);
     });
+    await store.webhooks.restored();
     return await audit(store, "store restored", basename(file));
   } finally {
     await store.close();
