@@ -35,6 +35,7 @@ const OF_APP: readonly Group[] = [
       { title: "Rooms", to: "/rooms" },
       { title: "Meetings", to: "/meetings" },
       { title: "Recordings", to: "/recordings" },
+      { title: "Webhooks", to: "/webhooks" },
       { title: "Usage", to: "/usage" },
       { title: "Data", to: "/data" },
     ],

@@ -26,6 +26,8 @@ import { Data } from "./pages/service/data.tsx";
 import { Nodes } from "./pages/service/nodes.tsx";
 import { Operators } from "./pages/service/operators.tsx";
 import { Settings } from "./pages/service/settings.tsx";
+import { Webhook } from "./pages/webhooks/webhook.tsx";
+import { Webhooks } from "./pages/webhooks/webhooks.tsx";
 
 type PageComponent = ComponentType<{ readonly at: PageParameters }>;
 
@@ -55,6 +57,8 @@ const ROUTES: readonly (readonly [pattern: string, page: PageComponent])[] = [
   ["/apps/:app/meetings/:meeting", Meeting],
   ["/apps/:app/recordings", Recordings],
   ["/apps/:app/recordings/:recording", Recording],
+  ["/apps/:app/webhooks", Webhooks],
+  ["/apps/:app/webhooks/:webhook", Webhook],
   ["/apps/:app/usage", Usage],
   ["/apps/:app/data", Data],
   ["/apps/:app/why-not", WhyNot],

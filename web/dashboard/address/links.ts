@@ -17,6 +17,8 @@ export const meetingPage = (app: string, meeting: string): string => ofApp(app, 
 export const recordingsPage = (app: string, filter: Readonly<Record<string, string>> = {}): string =>
   ofApp(app, `recordings${query(filter)}`);
 export const recordingPage = (app: string, recording: string): string => ofApp(app, `recordings/${segment(recording)}`);
+export const webhooksPage = (app: string): string => ofApp(app, "webhooks");
+export const webhookPage = (app: string, webhook: string): string => ofApp(app, `webhooks/${segment(webhook)}`);
 export const consolePage = (app: string, filter: Readonly<Record<string, string | undefined>>): string =>
   ofApp(app, `console${query(filter)}`);
 

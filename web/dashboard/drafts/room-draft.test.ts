@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import { ROOM_FIELDS } from "../../../src/protocol/room-fields.ts";
 import { fromLocalInput, toLocalInput } from "../text/format.ts";
-import { ACTING, changesOf, draftOf, KEPT, nameProblem } from "./room-draft.ts";
+import { changesOf, draftOf, nameProblem, OTHER_FIELDS, WEBHOOK_FIELDS } from "./room-draft.ts";
 
 const EMPTY = draftOf({});
 
 test("every field is in the form once, with its default", () => {
-  expect([...ACTING, ...KEPT].sort()).toEqual(Object.keys(ROOM_FIELDS).sort() as typeof ACTING);
+  expect([...OTHER_FIELDS, ...WEBHOOK_FIELDS].sort()).toEqual(Object.keys(ROOM_FIELDS).sort() as typeof OTHER_FIELDS);
   expect(EMPTY).toMatchObject({
     privacy: "public",
     enableChat: true,

@@ -10,8 +10,8 @@ export const fieldOf = (name: RoomFieldName): RoomField => ROOM_FIELDS[name];
 
 const NAMES = Object.keys(ROOM_FIELDS) as RoomFieldName[];
 /** In effect today, and only kept. */
-export const ACTING = NAMES.filter((name) => fieldOf(name).acts);
-export const KEPT = NAMES.filter((name) => !fieldOf(name).acts);
+export const WEBHOOK_FIELDS = NAMES.filter((name) => fieldOf(name).kind === "webhook");
+export const OTHER_FIELDS = NAMES.filter((name) => fieldOf(name).kind !== "webhook");
 
 const NAME_MAX_CHARS = 128;
 

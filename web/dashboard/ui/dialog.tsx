@@ -6,12 +6,13 @@ import { messageOf, Notice } from "./notice.tsx";
 
 interface DialogProps {
   readonly title: string;
+  readonly isWide?: boolean;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
 /** Shown while it is rendered. Escape closes it; the focus stays inside, and returns to where it was afterwards. */
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, isWide, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   // The browser reports the end of a dialog that is no longer rendered: by then another may be open in its place.
@@ -31,7 +32,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     };
   }, []);
   return (
-    <dialog ref={element} class="dialog" aria-labelledby={id} onClose={closed}>
+    <dialog ref={element} class={`dialog ${isWide ? "wide" : ""}`} aria-labelledby={id} onClose={closed}>
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>

@@ -35,6 +35,35 @@ export const Name = ({ children, href }: { readonly children: string; readonly h
     </a>
   );
 
+const SHOWN_MAX = 4;
+
+/** The first few of a list, and how many more there are. */
+export function Values({ of: all, none }: { readonly of: readonly string[]; readonly none: string }) {
+  if (all.length === 0) return <span class="muted">{none}</span>;
+  return (
+    <div class="values" title={all.join("\n")}>
+      {all.slice(0, SHOWN_MAX).map((one) => (
+        <Name key={one}>{one}</Name>
+      ))}
+      {all.length > SHOWN_MAX && <span class="muted small">and {all.length - SHOWN_MAX} more</span>}
+    </div>
+  );
+}
+
+/** A whole list, one per line. */
+export const Lines = ({ of: all, none }: { readonly of: readonly string[]; readonly none: string }) =>
+  all.length === 0 ? (
+    <span class="muted">{none}</span>
+  ) : (
+    <ul class="bare">
+      {all.map((one) => (
+        <li key={one}>
+          <code>{one}</code>
+        </li>
+      ))}
+    </ul>
+  );
+
 const COPIED_MS = 1500;
 
 interface CopyProps {

@@ -12,7 +12,7 @@ import { whole } from "../../text/format.ts";
 import { confirm, Dialog, Form } from "../../ui/dialog.tsx";
 import { Notice, toast } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { Copy, Time } from "../../ui/values.tsx";
+import { Copy, Lines, Time } from "../../ui/values.tsx";
 import { Missing } from "../not-found.tsx";
 import { bodyOf, isValid, type KeyDraft, KeyFields } from "./fields.tsx";
 import { KeySnippets } from "./key-snippets.tsx";
@@ -88,19 +88,6 @@ function revoke(key: KeyRow, path: string, reload: () => Promise<void>): void {
   });
 }
 
-const List = ({ of: all, none }: { readonly of: readonly string[]; readonly none: string }) =>
-  all.length === 0 ? (
-    <span class="muted">{none}</span>
-  ) : (
-    <ul class="bare">
-      {all.map((one) => (
-        <li key={one}>
-          <code>{one}</code>
-        </li>
-      ))}
-    </ul>
-  );
-
 function Facts({ of: row }: { readonly of: KeyRow }) {
   return (
     <Card>
@@ -123,17 +110,17 @@ function Facts({ of: row }: { readonly of: KeyRow }) {
         <dd>{row.connections === undefined ? <span class="muted">not known</span> : whole(row.connections)}</dd>
         <dt>Channel patterns</dt>
         <dd>
-          <List of={row.channelPatterns} none="none: it covers no channel" />
+          <Lines of={row.channelPatterns} none="none: it covers no channel" />
         </dd>
         <dt>Actions</dt>
         <dd>
-          <List of={row.actions} none="none: it may connect, and do nothing" />
+          <Lines of={row.actions} none="none: it may connect, and do nothing" />
         </dd>
         {row.type === "publishable" && (
           <>
             <dt>Allowed origins</dt>
             <dd>
-              <List of={row.allowedOrigins ?? []} none="none: no browser may connect" />
+              <Lines of={row.allowedOrigins ?? []} none="none: no browser may connect" />
             </dd>
           </>
         )}

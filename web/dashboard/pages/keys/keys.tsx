@@ -12,7 +12,7 @@ import { Search } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Badge, Copy, Name, Time } from "../../ui/values.tsx";
+import { Badge, Copy, Name, Time, Values } from "../../ui/values.tsx";
 import { NotFound } from "../not-found.tsx";
 import { DeleteApp, Payloads } from "./app-danger.tsx";
 import { AppSecret } from "./app-secret.tsx";
@@ -169,21 +169,6 @@ const columnsOf = (app: App): readonly Column<Key>[] => [
   { title: "Created", width: 9, isMinor: true, cell: ({ created }) => <Time at={created} /> },
   { title: "State", width: 12, cell: (one) => <KeyState of={one} /> },
 ];
-
-const SHOWN_MAX = 4;
-
-/** The first few of a list, and how many more there are. */
-function Values({ of: all, none }: { readonly of: readonly string[]; readonly none: string }) {
-  if (all.length === 0) return <span class="muted">{none}</span>;
-  return (
-    <div class="values" title={all.join("\n")}>
-      {all.slice(0, SHOWN_MAX).map((one) => (
-        <Name key={one}>{one}</Name>
-      ))}
-      {all.length > SHOWN_MAX && <span class="muted small">and {all.length - SHOWN_MAX} more</span>}
-    </div>
-  );
-}
 
 export function KeyState({ of: { revoked, previousSecrets } }: { readonly of: Key }) {
   if (revoked !== null)

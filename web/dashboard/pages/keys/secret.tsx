@@ -42,13 +42,15 @@ interface RotateProps<T> {
   readonly title: string;
   /** The call without `/rotate`. */
   readonly path: string;
+  /** Earlier secrets that still work can be ended, too. */
+  readonly canRetire?: boolean;
   /** What the previous secret still does in its grace. */
   readonly children: ComponentChildren;
   readonly onDone: (answer: T) => void;
   readonly onClose: () => void;
 }
 
-export function RotateDialog<T>({ title, path, children, onDone, onClose }: RotateProps<T>) {
+export function RotateDialog<T>({ title, path, canRetire = true, children, onDone, onClose }: RotateProps<T>) {
   const grace = useSignal<(typeof GRACES)[number][0]>("");
   const isLeak = useSignal(false);
   const rotate = async (): Promise<void> => {
@@ -74,12 +76,14 @@ export function RotateDialog<T>({ title, path, children, onDone, onClose }: Rota
           options={GRACES}
           onChange={(value) => (grace.value = value)}
         />
-        <Check
-          label="It has leaked: end every earlier secret at once"
-          help="Also those whose time has not run out. Whatever still uses one is refused from now on."
-          checked={isLeak.value}
-          onChange={(isOn) => (isLeak.value = isOn)}
-        />
+        {canRetire && (
+          <Check
+            label="It has leaked: end every earlier secret at once"
+            help="Also those whose time has not run out. Whatever still uses one is refused from now on."
+            checked={isLeak.value}
+            onChange={(isOn) => (isLeak.value = isOn)}
+          />
+        )}
       </Form>
     </Dialog>
   );

@@ -6,7 +6,14 @@ import { put, remove, segment } from "../../api/client.ts";
 import type { Room as RoomRow } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
 import { useDraft } from "../../drafts/draft.ts";
-import { ACTING, changesOf, draftOf, KEPT, nameProblem, type RoomDraft } from "../../drafts/room-draft.ts";
+import {
+  changesOf,
+  draftOf,
+  nameProblem,
+  OTHER_FIELDS,
+  type RoomDraft,
+  WEBHOOK_FIELDS,
+} from "../../drafts/room-draft.ts";
 import { CHANGES_EVERY_MS, useLive } from "../../live/live.ts";
 import { useMeetingNow } from "../../live/meetings.ts";
 import { useAppOrigin } from "../../live/origin.ts";
@@ -19,6 +26,7 @@ import { Missing } from "../not-found.tsx";
 import { RoomFields } from "./fields.tsx";
 import { JoinAsHost } from "./host-link.tsx";
 import { RoomMeeting } from "./room-meeting.tsx";
+import { WebhookSecrets } from "./webhook-secrets.tsx";
 
 export function Room({ at }: { readonly at: PageParameters }) {
   const { app = "", room = "" } = at;
@@ -65,6 +73,7 @@ export function Room({ at }: { readonly at: PageParameters }) {
             reload={now.reload}
           />
           <RoomForm room={data} root={root} reload={reload} />
+          <WebhookSecrets app={app} room={data} />
         </>
       )}
     </Page>
@@ -121,7 +130,7 @@ function RoomForm({ room, root, reload }: RoomFormProps) {
   const isDisabled = !mayChange.value;
   const fields = (
     <>
-      <Card title="In effect now">
+      <Card title="Fields">
         <div class="form">
           <dl class="facts">
             <dt>Id</dt>
@@ -144,15 +153,13 @@ function RoomForm({ room, root, reload }: RoomFormProps) {
               help="Another name takes effect at once; links with the present one no longer work."
             />
           </div>
-          <RoomFields names={ACTING} isDisabled={isDisabled} {...shared} />
+          <RoomFields names={OTHER_FIELDS} isDisabled={isDisabled} {...shared} />
         </div>
       </Card>
-      <Card title="Kept, without effect yet">
+      <Card title="Webhooks">
         <div class="form">
-          <p class="muted">
-            These are checked and stored, and your backend gets them back. Webhooks are not called yet.
-          </p>
-          <RoomFields names={KEPT} isDisabled={isDisabled} {...shared} />
+          <p class="muted">Addresses of your backend. Each gets one kind of event of this room, signed.</p>
+          <RoomFields names={WEBHOOK_FIELDS} isDisabled={isDisabled} {...shared} />
         </div>
       </Card>
     </>

@@ -1,0 +1,131 @@
+/** The webhooks of an application: what its backends get, and whether it arrives. */
+import { webhookPage } from "../../address/links.ts";
+import { parameters, setParameters } from "../../address/router.ts";
+import { segment } from "../../api/client.ts";
+import { mayChange } from "../../api/session.ts";
+import type { App } from "../../api/types.ts";
+import type { Webhook } from "../../api/webhook-types.ts";
+import { currentApp } from "../../live/apps.ts";
+import { CHANGES_EVERY_MS, isSettled, useList } from "../../live/live.ts";
+import { nameOf, shown } from "../../text/webhook-text.ts";
+import { Empty } from "../../ui/notice.tsx";
+import { Card, Page } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, Name, Time, Values } from "../../ui/values.tsx";
+import { NotFound } from "../not-found.tsx";
+import { CreateWebhook } from "./forms.tsx";
+import { HealthCell } from "./health.tsx";
+
+export function Webhooks() {
+  const app = currentApp.value;
+  return app ? <WebhooksOf key={app._id} app={app} /> : <NotFound />;
+}
+
+function WebhooksOf({ app }: { readonly app: App }) {
+  const path = `/apps/${segment(app._id)}/webhooks`;
+  const { data, error, reload, hasMore, loadMore } = useList<Webhook>(path, {
+    everyMs: CHANGES_EVERY_MS,
+    idOf: ({ _id }) => _id,
+  });
+  const create = (): void => setParameters({ create: "1" });
+  return (
+    <Page
+      title="Webhooks"
+      intro="Parley calls your backend when something happens: signed, and repeated until it has arrived."
+      isReady={isSettled(data, error)}
+      error={error}
+      actions={
+        mayChange.value && (
+          <button type="button" class="primary" onClick={create}>
+            Create webhook
+          </button>
+        )
+      }
+    >
+      {data && (
+        <Card>
+          <Table
+            label="Webhooks"
+            isFixed
+            columns={columnsOf(app.name)}
+            rows={data}
+            keyOf={({ _id }) => _id}
+            hasMore={hasMore}
+            loadMore={loadMore}
+            empty={<NoWebhooks create={create} />}
+          />
+        </Card>
+      )}
+      {parameters.value.has("create") && mayChange.value && (
+        <CreateWebhook app={app.name} path={path} onCreated={reload} onClose={() => setParameters({ create: "" })} />
+      )}
+    </Page>
+  );
+}
+
+const NoWebhooks = ({ create }: { readonly create: () => void }) => (
+  <Empty title="This application has no webhooks yet.">
+    <p>
+      A webhook tells your backend who came and went, that a meeting has ended, or that a recording is ready. URLs that
+      rooms name appear here, too, once they are called.
+    </p>
+    {mayChange.value && (
+      <p class="spaced">
+        <button type="button" onClick={create}>
+          Create the first webhook
+        </button>
+      </p>
+    )}
+    <p class="spaced">
+      To try it on your machine, run <code>bin/parley webhooks listen</code>.
+    </p>
+  </Empty>
+);
+
+const MADE_BY: Readonly<Record<Webhook["kind"], string>> = {
+  control: "",
+  application: "by the backend",
+  room: "URL of rooms",
+};
+
+const columnsOf = (app: string): readonly Column<Webhook>[] => [
+  {
+    title: "Webhook",
+    cell: (one) => (
+      <div class="key-cell">
+        <a href={webhookPage(app, one._id)} title={one.description ?? undefined}>
+          {nameOf(one)}
+        </a>
+        <Name>{one.url}</Name>
+        {one.kind !== "control" && (
+          <div>
+            <Badge>{MADE_BY[one.kind]}</Badge>
+          </div>
+        )}
+      </div>
+    ),
+    below: ({ health: { lastSuccess } }) =>
+      lastSuccess === null ? (
+        "never delivered"
+      ) : (
+        <>
+          delivered <Time at={lastSuccess} />
+        </>
+      ),
+  },
+  { title: "Health", width: 24, cell: (one) => <HealthCell of={one} /> },
+  {
+    title: "Events",
+    width: 18,
+    isMinor: true,
+    cell: ({ kind, events }) => (
+      <Values of={shown(events)} none={kind === "room" ? "those of its rooms' fields" : "none"} />
+    ),
+  },
+  {
+    title: "Last delivery",
+    width: 12,
+    isMinor: true,
+    cell: ({ health }) => <Time at={health.lastSuccess} />,
+  },
+];
