@@ -15,6 +15,7 @@ import { recordings } from "./recordings.ts";
 import { rooms } from "./rooms.ts";
 import { speed } from "./speed.ts";
 import { tokens } from "./tokens.ts";
+import { webhooks } from "./webhooks.ts";
 import { workers } from "./workers.ts";
 
 interface Bench {
@@ -51,6 +52,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "server CPU per minted token, against a minimal server that parses and answers the same",
     run: tokens,
   },
+  webhooks: { about: "1,000 events a second to ten endpoints; (a) and (f) with 30 endpoints that hang", run: webhooks },
   workers: { about: "a delivery and a connect with several workers on one port, against one process", run: workers },
 };
 
