@@ -1,6 +1,6 @@
 /** Backups and restores on a really full disk, a small tmpfs: a sentence that helps, nothing half done, and what was there stays. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newApplication } from "../support/application.ts";
 import { runParley, startParley } from "../support/parley.ts";
@@ -24,6 +24,12 @@ function smallDisk(mib: number): string {
   const { exitCode, stderr } = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${mib}m`, "parley-test", path]);
   if (exitCode !== 0) throw new Error(`no tmpfs could be mounted: ${stderr}`);
   return path;
+}
+
+/** Leaves that much room on a disk, however large the store on it is. */
+function fill(disk: string, freeMib: number): void {
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(join(disk, "filler"), Buffer.alloc(bavail * bsize - freeMib * MIB));
 }
 
 const mayMount = process.getuid?.() === 0;
@@ -55,7 +61,7 @@ test.if(mayMount)("a full disk ends a backup or a restore with a sentence; what 
   const small = join(disk, "data");
   mkdirSync(small);
   for (const name of ["parley.sqlite", "master.key"]) Bun.spawnSync(["cp", join(data, name), join(small, name)]);
-  writeFileSync(join(disk, "filler"), Buffer.alloc(7.4 * MIB));
+  fill(disk, 0.2);
   const noCopy = await runParley(["backup", join(home, "never.backup"), "--data", small], env);
   expect([noCopy.code, noCopy.output]).toEqual([1, expect.stringMatching(/free space|full/)]);
   expect(existsSync(join(home, "never.backup"))).toBeFalse();
@@ -67,7 +73,7 @@ test.if(mayMount)("a full disk ends a backup or a restore with a sentence; what 
   const half = await runParley(["restore", whole, "--data", small, "--yes"], env);
   expect([half.code, half.output]).toEqual([1, expect.stringMatching(/^parley: the storage of recordings is full/m)]);
   expect(Bun.hash(await Bun.file(join(small, "parley.sqlite")).bytes())).toBe(before);
-  writeFileSync(join(disk, "filler"), Buffer.alloc(7 * MIB));
+  fill(disk, 0.4);
   const none = await runParley(["restore", whole, "--data", small, "--yes"], env);
   expect([none.code, none.output]).toEqual([1, expect.stringMatching(/full|space/)]);
   expect(Bun.hash(await Bun.file(join(small, "parley.sqlite")).bytes())).toBe(before);

@@ -13,7 +13,7 @@ test("a change that cannot be written fails completely; existing state keeps wor
   const env = { PARLEY_REST_REQUESTS_PER_SECOND: "0" };
   // No file may grow beyond this limit: the system then fails writes as on a full disk. Without the trap the signal would end
   // the process instead.
-  const wrap = ["sh", "-c", 'trap "" XFSZ; ulimit -f 1600; exec "$@"', "sh"];
+  const wrap = ["sh", "-c", 'trap "" XFSZ; ulimit -f 2400; exec "$@"', "sh"];
   await using full = await startParley({ data, env, wrap });
   const app = await full.admin.createApp();
   const key = await full.admin.createKey(app._id);

@@ -15,10 +15,13 @@ import { cookieOf, DASHBOARD, signIn } from "../support/dashboard.ts";
 import { ANYTHING, Generator, type Hints } from "../support/generate.ts";
 import { type Answer, call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { found } from "../support/wait.ts";
 
 setDefaultTimeout(300_000);
 
 const MORE_WALKS = 200;
+/** For webhooks: no name of this kind leads anywhere. */
+const NOWHERE = "https://webhook.invalid/";
 /** Fewer than there may be operators: one of the operations makes them. */
 const RUNS = process.env.PARLEY_TEST_FULL ? 100 : 5;
 /** One address may make 20 of these calls a minute. */
@@ -75,13 +78,15 @@ async function newWorld({ path }: Pick<Step, "path">): Promise<World> {
   const { token: accessToken } = await application.must<{ token: string }>("POST", "/token", {});
   const { apiKey } = await application.must<{ apiKey: string }>("POST", "/turn/credential", {});
   const { id, links } = await newRecording(application, String(room._id));
+  const { hook, delivery } = path.includes("/webhooks") ? await newWebhook(application) : NO_WEBHOOK;
   const names = {
     app: name,
     keyId: key.keyId,
     channel: "chat/1",
     peerId: "alice",
     roomName: String(room.roomName),
-    id: path.includes("/operators/") ? await newOperator() : id,
+    id: path.includes("/operators/") ? await newOperator() : path.includes("/webhooks") ? hook : id,
+    delivery,
   };
   return {
     application,
@@ -102,6 +107,9 @@ async function newWorld({ path }: Pick<Step, "path">): Promise<World> {
       channelPatterns: fc.constantFrom([], ["**"], ["a/*", "b/**"]),
       permissions: fc.subarray(ALL_ACTIONS),
       allowedOrigins: fc.constantFrom([], ["*"], ["https://example.com"]),
+      url: fc.constant(NOWHERE),
+      events: fc.constantFrom(["room.*"], ["meeting.*", "recording.ready"]),
+      headers: fc.constantFrom({}, { "X-Tenant": "acme" }),
       lang: fc.constantFrom("en", "pt-BR"),
       apiKey: fc.constant(apiKey),
       expireUnixSec: fc.constantFrom(0, null, 1_999_999_999),
@@ -110,11 +118,25 @@ async function newWorld({ path }: Pick<Step, "path">): Promise<World> {
       ...Object.fromEntries(
         ["Join", "Left", "Started", "Ended"].map((what) => [
           `meeting${what}Webhook`,
-          fc.constantFrom("https://example.com/hook", null, ""),
+          fc.constantFrom(NOWHERE, null, ""),
         ]),
       ),
     },
   };
+}
+
+const NO_WEBHOOK = { hook: "", delivery: "1" };
+
+/** A webhook of the application's backend, and the first attempt to call it. */
+async function newWebhook(application: Application): Promise<typeof NO_WEBHOOK> {
+  const made = { url: NOWHERE, events: ["room.created"] };
+  const { _id: hook } = await application.must<{ _id: string }>("POST", "/webhooks", made);
+  await application.must("POST", "/room", {});
+  const delivery = await found("an attempt", async () => {
+    const { data } = await application.must<{ data: { _id: string }[] }>("GET", `/webhooks/${hook}/deliveries`);
+    return data[0]?._id;
+  });
+  return { hook, delivery };
 }
 
 /** Signing in has a rate, which the calls of a walk have used as well. */

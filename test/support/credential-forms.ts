@@ -18,5 +18,6 @@ export const CREDENTIAL_FORMS: Readonly<Record<string, RegExp>> = {
   "upload address": PROOF,
   "recording link": PROOF,
   "signed bucket address": /X-Amz-(Signature|Security-Token)=\w/,
+  "webhook secret": /whsec_[A-Za-z0-9+/]{32}/,
   "TURN API key": /tk_eyJ[\w-]{10,}/,
 };

@@ -28,6 +28,7 @@ import { newTicket } from "../../src/meetings/entrance/tickets.ts";
 import { credentialOf } from "../../src/meetings/turn/turn.ts";
 import { LINK_MAX_SECONDS, UPLOAD_ABANDONED_MS } from "../../src/recordings/budgets/limits.ts";
 import { Links } from "../../src/recordings/files/links.ts";
+import { SECRET_BYTES } from "../../src/webhooks/limits.ts";
 
 export interface Credential {
   readonly name: string;
@@ -92,6 +93,7 @@ export const CREDENTIALS: readonly Credential[] = [
     entropy: signatureOf(credentialOf("secret", "name", 0).credential, "base64"),
     lives: days(TURN_CREDENTIAL_MAX_SEC),
   },
+  { name: "webhook secret", entropy: randomBits(SECRET_BYTES), lives: "until it is rotated" },
   { name: "TURN API key", entropy: HMAC_SHA256, lives: "expiryInSeconds" },
   {
     name: "master key",
@@ -125,6 +127,9 @@ export const DERIVED_KEYS: Readonly<Record<string, string | undefined>> = {
   "API keys of TURN credentials": "TURN API key",
   "connect tokens of rooms": "stay token",
   "links to recordings": "recording link",
+  "webhooks of rooms: secret": "webhook secret",
+  // A name: it opens nothing.
+  "webhooks of rooms: id": undefined,
   // Neither is a credential: one encrypts, and the other compares.
   "secrets at rest": undefined,
   "sessions of the admin token": undefined,

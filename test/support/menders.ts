@@ -23,7 +23,7 @@ export function signalMender(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-function childrenOf(pid: number): number[] {
+export function childrenOf(pid: number): number[] {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((task) =>
       readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean).map(Number),
@@ -33,7 +33,7 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-function commandOf(pid: number): string[] {
+export function commandOf(pid: number): string[] {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
   } catch {

@@ -45,7 +45,7 @@ const seen = new Map<string, string>();
 const found = new Set<string>();
 
 export function remember(kind: string, value: string): void {
-  const runs = value.replace(/^(sk_secret|parley_admin|op)_/, "").match(RUN) ?? [];
+  const runs = value.replace(/^(sk_secret|parley_admin|op|whsec)_/, "").match(RUN) ?? [];
   const longest = runs.toSorted((one, other) => other.length - one.length)[0];
   if (value.length < MIN_CHARS || longest === undefined || seen.size >= SEEN_MAX) return;
   seen.set(longest.slice(0, PIECE_CHARS), kind);
@@ -66,7 +66,8 @@ export function rememberAnswer(text: string, headers: Headers): void {
   const cookie = COOKIE.exec(headers.get("set-cookie") ?? "")?.[1];
   if (cookie) remember("dashboard session", cookie);
   if (text.length > ANSWER_MAX_CHARS) return;
-  for (const [, field = "", value = ""] of text.matchAll(FIELD)) remember(FIELDS[field] ?? field, value);
+  for (const [, field = "", value = ""] of text.matchAll(FIELD))
+    remember(value.startsWith("whsec_") ? "webhook secret" : (FIELDS[field] ?? field), value);
 }
 
 /** The kinds of credentials that a text has; never the credentials themselves. */
@@ -81,7 +82,7 @@ export function credentialsIn(text: string): string[] {
 }
 
 /** Answers to GET whose purpose is to show a credential: a secret key, a link, ICE servers. */
-const SHOWS_ONE = /\/(secret-key|view|download|turn\/credentials)(\?|$)/;
+const SHOWS_ONE = /\/(secret-key|webhook-secrets|view|download|turn\/credentials)(\?|$)/;
 
 /** To be called with what a server has answered: what is read shows none. */
 export function refuseListed(method: string, path: string, text: string): void {

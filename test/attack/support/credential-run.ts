@@ -14,12 +14,13 @@ import { connect } from "../../support/wire/connect.ts";
 import type { Wire } from "../../support/wire/wire.ts";
 import type { DoorParts } from "./doors.ts";
 import { Recorder } from "./recorder.ts";
+import { makeWebhooks } from "./webhooks.ts";
 
 const CHANNEL = "chat/credentials";
 const ROOM = "credentials";
 const CONTROL = "/api/internal/v1";
 /** Answers whose purpose is to show a secret, and bytes. */
-const SHOWS_SECRETS = /\/(secret-key|file|tail)$/;
+const SHOWS_SECRETS = /\/(secret-key|webhook-secrets|file|tail)$/;
 
 export interface Outlet {
   readonly where: string;
@@ -95,9 +96,10 @@ export class CredentialRun {
     this.left = { room, ...recorded, upload: upload._id };
     this.opens.set("upload", this.has("upload address", proofIn(upload.uploadUrl)));
     await this.relay(app);
+    const webhook = await this.hook(app);
 
     const ids = { app: name, keyId: key.keyId, peerId: "ann", channel: CHANNEL, roomName: ROOM };
-    const known = { ...ids, meeting: host.join.meetingSession, recording, host: host.id };
+    const known = { ...ids, meeting: host.join.meetingSession, recording, webhook, host: host.id };
     for (const bearer of [reader, admin.token]) await this.readControlPlane(bearer, known);
     await this.readDashboard(cookie, name);
     await this.readApplication(app, known);
@@ -245,6 +247,13 @@ export class CredentialRun {
     await this.refused("application", `/api/v1/rooms?secretKey=${altered(app.secretKey)}`, at(app));
   }
 
+  private async hook(app: Application): Promise<string> {
+    const made = await makeWebhooks(this.server.admin, app, ROOM);
+    this.search.add("a header of a webhook", made.header);
+    for (const secret of made.secrets) this.has("webhook secret", secret);
+    return made.id;
+  }
+
   /** Every call that only reads, as the service documents it. */
   private async readControlPlane(bearer: string, known: Readonly<Record<string, string>>): Promise<void> {
     const { body } = await call<{ paths: Record<string, Json> }>(`${this.url}/openapi.json`);
@@ -266,6 +275,7 @@ export class CredentialRun {
     for (const path of [
       ...["rooms", `room/${ROOM}`, `room/${ROOM}/door`, "rooms/active/meetingsessions", "meetings"],
       ...[`meeting/${known.meeting}`, "recordings", `recording/${known.recording}`],
+      ...["webhooks"],
     ])
       await this.read(`/api/v1/${path}`, at(app, app.secretKey));
   }

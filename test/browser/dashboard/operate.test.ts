@@ -150,9 +150,10 @@ describe("an operator who may only read", () => {
       ["/keys", "Only operators with the role admin can see it."],
       [`/keys/${world.key.keyId}`, "Signing secret"],
       ["/rooms", "reading"],
-      ["/rooms/reading", "without effect yet"],
+      ["/rooms/reading", "Addresses of your backend"],
       ["/meetings", "There was no meeting yet."],
       ["/recordings", "Recordings are kept"],
+      ["/webhooks", "This application has no webhooks yet."],
       ["/usage", "This and past periods"],
       ["/why-not", "Usual mistakes"],
     ];

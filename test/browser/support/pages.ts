@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import { Room } from "../../conformance/raw/support/rooms.ts";
 import type { Server } from "../../support/parley.ts";
+import { found } from "../../support/wait.ts";
 import { attempt } from "../../support/wire/connect.ts";
 import { longAudio } from "./playing.ts";
 import type { Shop } from "./seeds.ts";
@@ -24,13 +25,17 @@ export interface Filled {
   readonly meeting: string;
   /** Id of a recording of it. */
   readonly recording: string;
+  /** Id of a webhook that has failed. */
+  readonly webhook: string;
 }
 
 const LONG_NAME = "Wolfeschlegelsteinhausenbergerdorff-Featherstonehaugh the Younger";
 
 /** Something on every page: a peer with metadata, a room with a recording and a meeting, a refusal, an operator. */
-export async function fill(server: Server, { world, backend, publishable }: Shop): Promise<Filled> {
+export async function fill(server: Server, { world, name, backend, publishable }: Shop): Promise<Filled> {
   const room = await backend.room("standup");
+  // Not called, as it is not public: the attempt is in the log.
+  await server.admin.must("PUT", `/apps/${name}/rooms/standup`, { meetingStartedWebhook: "http://10.0.0.1/started" });
   const standup = new Room(backend.app, "standup", room);
   const token = await standup.accessToken({ name: LONG_NAME.slice(0, 64), externalUserId: "user-1", isAdmin: true });
   const { join } = await standup.inside({ token });
@@ -50,12 +55,25 @@ export async function fill(server: Server, { world, backend, publishable }: Shop
   await backend.record({ ...session, participantUsername: "Bob", type: "screen" });
   const spoken = { ...session, participantUsername: LONG_NAME.slice(0, 64), type: "audio" };
   const { _id } = await backend.record(spoken, longAudio(2));
-  return { meeting: join.meetingSession, recording: _id };
+  return { meeting: join.meetingSession, recording: _id, webhook: await failedWebhook(server, name) };
+}
+
+/** The URL of the room, after its first attempt, disabled: another attempt would move what is below. And one that was never called. */
+async function failedWebhook(server: Server, app: string): Promise<string> {
+  const path = `/apps/${app}/webhooks`;
+  const { _id } = await found("a failed webhook", async () => {
+    const { data } = await server.admin.must<{ data: { _id: string; health: { state: string } }[] }>("GET", path);
+    return data.find(({ health }) => health.state === "failing");
+  });
+  await server.admin.must("PATCH", `${path}/${_id}`, { disabled: true });
+  const wanted = { url: `https://hooks.example.com/${"long/".repeat(30)}`, events: ["*"], channelPatterns: ["chat/*"] };
+  await server.admin.must("POST", path, { ...wanted, description: LONG_NAME });
+  return _id;
 }
 
 export function pagesOf(
   { name, world }: Pick<Shop, "name" | "world">,
-  { meeting, recording }: Filled,
+  { meeting, recording, webhook }: Filled,
 ): readonly PageOf[] {
   const app = `/apps/${name}`;
   return [
@@ -97,6 +115,9 @@ export function pagesOf(
     { name: "settings", path: "/settings", ready: "PARLEY_ADMIN_TOKEN" },
     { name: "an address without a page", path: "/nowhere", ready: "To the overview" },
     { name: "an unknown application", path: "/apps/nowhere", ready: "To the overview" },
+    { name: "webhooks", path: `${app}/webhooks`, ready: "Younger", polls: "/webhooks" },
+    { name: "a webhook", path: `${app}/webhooks/${webhook}`, ready: "no answer", polls: "/deliveries" },
+    { name: "a new webhook", path: `${app}/webhooks?create=1`, ready: "Keys and quotas" },
     { name: "an unknown room", path: `${app}/rooms/nowhere`, ready: "It was renamed" },
   ];
 }

@@ -20,6 +20,8 @@ export interface FuzzWorld {
 }
 
 const RECORDING_BYTES = 300;
+/** No name of this kind leads anywhere. */
+const HOOKS = ["https://webhook.invalid/", "https://127.0.0.1/", "https://webhook.invalid:8443/"];
 
 export async function makeWorld(admin: Admin): Promise<FuzzWorld> {
   const { name, secretKey, _id } = await admin.createApp();
@@ -34,6 +36,9 @@ export async function makeWorld(admin: Admin): Promise<FuzzWorld> {
   const recording = await backend.record({ room }, webm(RECORDING_BYTES));
   const upload = await backend.begin({ room });
   const here = (url: string): string => url.slice(url.indexOf("/", "https://".length));
+  // Nothing is sent to it, whatever happens.
+  const hook = { url: HOOKS[0], events: ["quota.reached"], disabled: true };
+  const { _id: webhook, secret } = await application.must<{ _id: string; secret: string }>("POST", "/webhooks", hook);
   const connect = await mintToken(admin.url, key.credential);
   const future = Math.floor(Date.now() / 1000) + 3600;
   return {
@@ -44,7 +49,8 @@ export async function makeWorld(admin: Admin): Promise<FuzzWorld> {
       channel: ["chat/1", "chat/2", "a"],
       peerId: ["alice", "healthy"],
       roomName: [roomName],
-      id: [recording._id, upload._id],
+      id: [recording._id, upload._id, webhook],
+      delivery: ["1"],
     },
     credentials: {
       secretKey: [key.credential, key.credential, key.credential, narrow.credential],
@@ -85,16 +91,19 @@ export async function makeWorld(admin: Admin): Promise<FuzzWorld> {
       blockSec: [0, 1],
       limit: [1, 10, 100],
       order: ["asc", "desc"],
-      meetingJoinWebhook: ["https://example.com/hook", null],
-      meetingLeftWebhook: ["https://example.com/hook", null],
-      meetingStartedWebhook: ["https://example.com/hook", null],
-      meetingEndedWebhook: ["https://example.com/hook", null],
+      url: HOOKS,
+      events: [["quota.reached"], ["meeting.*", "recording.ready"], ["nothing.like.it"]],
+      headers: [{}, { "X-Tenant": "acme" }, { Host: "example.com" }],
+      meetingJoinWebhook: ["https://webhook.invalid/", null],
+      meetingLeftWebhook: ["https://webhook.invalid/", null],
+      meetingStartedWebhook: ["https://webhook.invalid/", null],
+      meetingEndedWebhook: ["https://webhook.invalid/", null],
     },
     links: {
       "PUT /api/v1/upload/{id}": [here(upload.uploadUrl)],
       "GET /api/v1/file/{id}/view": [here(await backend.link(recording._id))],
       "GET /api/v1/file/{id}/download": [here(await backend.link(recording._id, "download"))],
     },
-    secrets: [secretKey, key.secret, narrow.secret],
+    secrets: [secretKey, key.secret, narrow.secret, secret],
   };
 }
