@@ -141,7 +141,9 @@ async function settle({ setting, runs, app: { name, secretKey, id } }: World, ju
   const swept = await setting.node();
   await eventually(swept, "it has swept", async () => {
     const { text } = await call(`${swept.url}/metrics`, { bearer: swept.adminToken });
-    return text.includes('parley_recording_sweeps_total{outcome="done"} 1') ? [] : ["sweep"];
+    const isSwept = text.includes('parley_recording_sweeps_total{outcome="done"} 1');
+    // The node has just begun to try whether it can mend, and has a folder for it until it knows.
+    return [...(isSwept ? [] : ["sweep"]), ...everythingIn(join(setting.data, "mending"))];
   });
   await setting.restart(async (sql) => {
     await judge.contents(sql);
