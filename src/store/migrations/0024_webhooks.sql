@@ -1,4 +1,4 @@
--- Webhooks: who is told of what, what is still to be sent, and what became of it. Times are Unix ms.
+-- Webhooks: endpoints, the events they ask for, what waits to be sent, and the log of attempts. Times are Unix ms.
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
   app TEXT NOT NULL REFERENCES apps (id),
