@@ -3,7 +3,7 @@
  *
  *   npm run bench -- webhooks              both
  *   npm run bench -- webhooks --only rate  1,000 events a second to ten endpoints
- *   npm run bench -- webhooks --only hanging    loads (a) and (f) of `npm run bench` with 30 endpoints that hang, against without
+ *   npm run bench -- webhooks --only hanging    loads (a) and (f) of `npm run bench` with 30 endpoints that hang, against without; rooms are made in both
  *   --quick    once and short: to see that it works, not for conclusions
  */
 import { join } from "node:path";
@@ -152,7 +152,7 @@ async function measureHanging({ runs, slices }: typeof EFFORT) {
     console.error(`run ${run + 1} of ${runs}`);
     const order = run % 2 === 0 ? (["without", "hanging"] as const) : (["hanging", "without"] as const);
     const servers = new Map<string, Measured>();
-    for (const name of order) servers.set(name, await startFor(name === "hanging" ? receiver : undefined));
+    for (const name of order) servers.set(name, await startWithRooms(name === "hanging" ? receiver : undefined));
     const failed = (name: string, error: unknown): never => {
       throw new Error(`${name}: ${error}`);
     };
@@ -181,29 +181,30 @@ async function measureHanging({ runs, slices }: typeof EFFORT) {
   return { rows, runs: Object.fromEntries(found), holds: rows.every(({ holds }) => holds) };
 }
 
-/** With a receiver: 30 endpoints of it, and events for them all the time. */
-async function startFor(receiver: Receiver | undefined): Promise<Measured> {
+/** Rooms are made in two applications all the time. With a receiver: 30 endpoints of it hear of them. */
+async function startWithRooms(receiver: Receiver | undefined): Promise<Measured> {
   const server = await start(ON_SERVER_CORE);
-  const stopEvents = receiver ? await hangOn(server, receiver) : (): void => undefined;
+  const stopRooms = await makeRoomsIn(server, receiver);
   return {
     server,
     port: Number(server.url.port),
     pids: [server.pid],
     dialect: dialect(server.secretKey),
     [Symbol.asyncDispose]: async () => {
-      stopEvents();
+      stopRooms();
       await server[Symbol.asyncDispose]();
     },
   };
 }
 
-async function hangOn(server: Parley, { url }: Receiver): Promise<() => void> {
+async function makeRoomsIn(server: Parley, receiver: Receiver | undefined): Promise<() => void> {
   const apps: { name: string; secretKey: string }[] = [];
   for (let at = 0; at < HANGING; at++) {
-    // An application has at most 20.
+    // An application has at most 20 endpoints.
     if (at % 15 === 0) apps.push(await call(server, "/apps", { name: `hanging-${at}` }));
     const { name } = apps[apps.length - 1] as { name: string };
-    await call(server, `/apps/${name}/webhooks`, { url: `${url}/hang/${at}`, events: ["*"], channelPatterns: ["**"] });
+    const webhook = { url: `${receiver?.url}/hang/${at}`, events: ["*"], channelPatterns: ["**"] };
+    if (receiver) await call(server, `/apps/${name}/webhooks`, webhook);
   }
   let made = 0;
   const timer = setInterval(() => {
