@@ -1,6 +1,5 @@
 /** The clock of the store for what is tracked, and the check of the lease. */
 import type { SQL } from "bun";
-import { systemClock } from "../../../base/clock.ts";
 import type { WebhookLease } from "../../contract/webhooks.ts";
 import type { Database } from "../../engines/database.ts";
 import type { DbRow } from "../../engines/rows.ts";
@@ -10,8 +9,7 @@ const POSTGRES_NOW = "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint";
 export class StoreTime {
   constructor(
     private readonly database: Pick<Database, "isShared">,
-    /** For a file: the clock of the one process that has it open. */
-    private readonly wallMs: () => number = systemClock.wallMs,
+    private readonly wallMs: () => number,
   ) {}
 
   /** An expression. */

@@ -1,5 +1,6 @@
 /** What nodes write of their connections and memberships, on SQL. */
 import type { SQL } from "bun";
+import { systemClock } from "../../../base/clock.ts";
 import type { AppId } from "../../../base/ids.ts";
 import type {
   ClosedConnection,
@@ -18,6 +19,7 @@ import { appId, type DbRow } from "../../engines/rows.ts";
 import { derive } from "./deriving.ts";
 import { storable } from "./json-table.ts";
 import type { Outbox } from "./outbox.ts";
+import { QuietTime } from "./quiet-time.ts";
 import { reconcile } from "./reconciling.ts";
 import { StoreTime } from "./tracking-time.ts";
 import { Tuples } from "./tuples.ts";
@@ -27,13 +29,16 @@ const COUNTED_MAX = 200_000;
 
 export class SqlTracking implements TrackingStore {
   private readonly time: StoreTime;
+  private readonly quiet: QuietTime;
 
   constructor(
     private readonly database: Database,
     private readonly outbox: Outbox,
-    wallMs?: () => number,
+    /** For a file: the clock of the one process that has it open. */
+    wallMs: () => number = systemClock.wallMs,
   ) {
     this.time = new StoreTime(database, wallMs);
+    this.quiet = new QuietTime(database, wallMs);
   }
 
   async begin(node: string): Promise<void> {
@@ -56,12 +61,16 @@ export class SqlTracking implements TrackingStore {
   }
 
   async leave(node: string): Promise<void> {
-    await this.database.quickRun((sql) => sql`UPDATE tracked_nodes SET beat = 0 WHERE node = ${node}`);
+    await this.database.quickRun((sql) => {
+      this.quiet.end();
+      return sql`UPDATE tracked_nodes SET beat = 0 WHERE node = ${node}`;
+    });
   }
 
   write(node: string, changes: TrackedChanges): Promise<"written" | "gone"> {
     const { isKnown, opened, closed, members, left } = changes;
     return this.database.quickTransaction(async (tx) => {
+      this.quiet.end();
       if (!(await this.raise(tx, node))) return "gone";
       if (opened.length > 0) await putConnections(tx, node, opened, isKnown);
       for (const one of closed) await closeConnection(tx, one);
@@ -96,15 +105,22 @@ export class SqlTracking implements TrackingStore {
     );
   }
 
-  derive(lease: WebhookLease, options: DeriveOptions): Promise<Derived | Lost> {
+  async derive(lease: WebhookLease, options: DeriveOptions): Promise<Derived | Lost> {
+    const asking = { ...options, number: lease.number };
+    if (this.quiet.lastsFor(asking)) return { events: 0, more: false };
     return this.database.quickTransaction(async (tx) => {
       const nowMs = await this.time.heldAt(tx, lease);
-      return nowMs === undefined ? "lost" : derive(tx, this.outbox, nowMs, options);
+      if (nowMs === undefined) return "lost";
+      const derived = await derive(tx, this.outbox, nowMs, options);
+      if (derived.more) this.quiet.end();
+      else await this.quiet.begin(tx, nowMs, asking);
+      return derived;
     });
   }
 
   reconcile(lease: WebhookLease, app: AppId, options: Pick<DeriveOptions, "asked">): Promise<Derived | Lost> {
     return this.database.quickTransaction(async (tx) => {
+      this.quiet.end();
       const nowMs = await this.time.heldAt(tx, lease);
       return nowMs === undefined ? "lost" : reconcile(tx, this.outbox, app, nowMs, options);
     });
