@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { Admin } from "./admin.ts";
 import { commandOf, NO_RUNTIME_FOLDER, parleyCommand, sourcesCommand } from "./command.ts";
+import { started, stopped } from "./left-running.ts";
 import { refuseLeaks, rememberSettings, searchLog } from "./seen-credentials.ts";
 import { removeFolder, tempFolder } from "./temp.ts";
 
@@ -63,8 +64,10 @@ export class Parley {
       stdout: "pipe",
       stderr: "pipe",
     });
+    started(this, () => this.stop("SIGKILL"));
     const read = Promise.all([this.collect(this.child.stdout), this.collect(this.child.stderr)]);
     this.exited = this.child.exited.then(async (code) => {
+      stopped(this);
       await read;
       this.changed();
       return code;
@@ -110,9 +113,9 @@ export class Parley {
     return code;
   }
 
-  async stop(): Promise<void> {
+  async stop(name: NodeJS.Signals = "SIGTERM"): Promise<void> {
     try {
-      await this.kill("SIGTERM");
+      await this.kill(name);
     } finally {
       if (this.ownsData) removeFolder(this.data);
     }

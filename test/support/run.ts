@@ -1,4 +1,5 @@
 /** What all test files of a suite share in `npm test`: made once per process, and closed after its last file (run-end.ts). */
+import { refuseLeftRunning } from "./left-running.ts";
 import { refuseLeaks } from "./seen-credentials.ts";
 
 /** Set beside the preloaded run-end.ts. In a process without it, nothing would close what is shared. */
@@ -12,6 +13,10 @@ export function closeAtEndOfRun(close: () => Promise<unknown>): void {
 
 export async function endRun(): Promise<void> {
   await Promise.all(closings.splice(0).map((close) => close()));
-  // Those of servers that no one has stopped by a call.
-  refuseLeaks();
+  try {
+    await refuseLeftRunning();
+  } finally {
+    // Those of servers that no one has stopped by a call.
+    refuseLeaks();
+  }
 }
