@@ -1,5 +1,5 @@
 /** The documentation in a browser: search by keyboard, links, copying, as files without a server, and how it looks to axe. */
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import { run } from "../docs/support/child.ts";
@@ -63,8 +63,8 @@ describe("served by a node", () => {
   let server: Server;
   beforeAll(async () => {
     server = await startParley();
-    return () => server.stop();
   });
+  afterAll(() => server?.stop());
 
   test("a section is found and opened by keyboard alone, and screen readers learn which", async () => {
     await using reader = await Reader.open(`${server.url}/docs`);

@@ -12,7 +12,7 @@ import { type DbRow, numberOrNull } from "../../engines/rows.ts";
 
 const QUIET_MAX_MS = 1000;
 
-/** Of whom, and with what, it was asked. */
+/** What a caller of `derive` has, and what it asks with. */
 type Asking = Pick<DeriveOptions, "silentMs" | "vacatedMs"> & Pick<WebhookLease, "number">;
 
 interface Quiet extends Asking {
