@@ -159,8 +159,13 @@ async function measureHanging({ runs, slices }: typeof EFFORT) {
     try {
       const figures = await sideBySide(load, servers, slices, failed);
       for (const [name, one] of figures) add(`a ${name}`, one[load.figure] ?? Number.NaN);
-      for (const [name, server] of servers)
-        add(`f ${name}`, (await connectsTo(server)).connectsPerCpuSecond ?? Number.NaN);
+      // Forwards and backwards, and the mean of both: of two equal servers, the one that is measured first took a quarter more connects.
+      const connects = new Map<string, number[]>();
+      for (const [name, server] of [...servers, ...[...servers].toReversed()]) {
+        const { connectsPerCpuSecond = Number.NaN } = await connectsTo(server);
+        connects.set(name, [...(connects.get(name) ?? []), connectsPerCpuSecond]);
+      }
+      for (const [name, [first = Number.NaN, second = Number.NaN]] of connects) add(`f ${name}`, (first + second) / 2);
     } finally {
       for (const one of servers.values()) await one[Symbol.asyncDispose]();
     }
