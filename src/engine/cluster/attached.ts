@@ -73,14 +73,18 @@ export function buildAttached(outside: AttachedOutside): Attached {
   const unexpectedToPeer = (text: string): void => unexpected("to a peer", text);
   const later = (run: () => void, ms: number): void =>
     void setTimeout(() => isClosed() || boundary.run({ in: "timer", step: "streams" }, run), ms);
-  const subjects = new Subjects(prefix, self);
+  const subjects = new Subjects(prefix, self, wire.isPrivate);
   const nodes = new Nodes({ self, heartbeatMs, nowMs, appeared, gone });
-  const heartbeats = new Heartbeats({ local, wire, subjects, nodes, boundary, heartbeatMs, nowMs, about });
+  const heartbeats = new Heartbeats({ local, wire, subjects, nodes, boundary, heartbeatMs, nowMs, about, later });
   const requests = new Requests({ self, wire, subjects, nodes, pending: pendingRequests, nextNumber });
   const claims = new CapacityClaims(self, (app) => local.localConnections(app), nowMs);
   const texts = new NodeTexts({ local, wire, subjects, nodes, requests, boundary, later, warn });
   const outgoing = new OutgoingSequences(self, (...name) => subjects.channel(...name), nowMs, wire.reportsLosses);
-  const announcements = new Announcements(outgoing, (subject, item) => isUp() && wire.publish(subject, item));
+  const announcements = new Announcements(
+    outgoing,
+    (subject, item) => isUp() && wire.publish(subject, item),
+    wire.format,
+  );
   const subscriptions = new ChannelSubscriptions({
     local,
     wire,
@@ -106,6 +110,7 @@ export function buildAttached(outside: AttachedOutside): Attached {
   });
   const responder = new Responder({ local, outgoing, directMessages, claims, boundary, sequenceStates, texts });
   const control = new ControlMessages({
+    wire,
     local,
     nodes,
     subscriptions,

@@ -158,7 +158,9 @@ export class ClusterEngine implements Engine {
   publish(spaceId: SpaceId, channel: string, envelope: Envelope): boolean {
     if (!this.isUp || !fits(envelope)) return false;
     this.parts.announcements.flush();
-    const { subject, item } = this.parts.outgoing.append(spaceId, channel, (place) => encode.message(place, envelope));
+    const { subject, item } = this.parts.outgoing.append(spaceId, channel, (place) =>
+      this.wire.format.message(place, envelope),
+    );
     this.wire.publish(subject, item);
     return true;
   }

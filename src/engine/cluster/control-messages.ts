@@ -10,9 +10,10 @@ import type { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts"
 import * as decode from "./wire/decode.ts";
 import type { ConnectionCount, Heartbeat, Notification, RequestMessage } from "./wire/messages.ts";
 import { requestNumberOf } from "./wire/subjects.ts";
-import type { Received } from "./wire/wire.ts";
+import type { Received, Wire } from "./wire/wire.ts";
 
 interface ControlMessagesParts {
+  readonly wire: Pick<Wire, "format">;
   readonly local: NodeCallbacks;
   readonly nodes: Nodes;
   readonly subscriptions: ChannelSubscriptions;
@@ -45,10 +46,10 @@ export class ControlMessages {
   }
 
   receiveResponse({ subject, text }: Received): void {
-    const { pendingDirectMessages, pendingRequests, unexpected } = this.parts;
+    const { wire, pendingDirectMessages, pendingRequests, unexpected } = this.parts;
     const number = requestNumberOf(subject);
     if (pendingDirectMessages.has(number)) {
-      const delivered = decode.deliveryCount(text);
+      const delivered = wire.format.deliveryCountOf(text);
       return delivered
         ? pendingDirectMessages.delivered(number, delivered)
         : unexpected("in response to a request", text);
@@ -56,7 +57,7 @@ export class ControlMessages {
     const part = decode.responsePart(text);
     if (part) return pendingRequests.receive(number, part);
     // A second node may deliver a direct message after the first one has confirmed it.
-    const delivered = decode.deliveryCount(text);
+    const delivered = wire.format.deliveryCountOf(text);
     if (delivered) pendingDirectMessages.deliveredToo(number, delivered);
     else unexpected("in response to a request", text);
   }

@@ -69,7 +69,7 @@ export type Receiver = (payload: Uint8Array, subject: string, replyTo: string | 
 export interface TransportSubscription {
   /** Nothing is received after this call. MUST NOT throw. */
   end(): void;
-  /** Only where `isDirect`: the nodes that are subscribed to this subject are known to have read of this subscription. */
+  /** Only where `isDirect`, for a `tracked` subscription: the nodes that are subscribed to this subject are known to have read of this subscription. */
   isKnownTo?(subject: string): boolean;
 }
 
@@ -84,14 +84,19 @@ export interface Transport {
   readonly reportsLosses?: boolean;
   /** A node that publishes has to read of a subscription itself, and does so late if it is busy. Absent: servers know of it at once. */
   readonly isDirect?: boolean;
+  /** Only processes of this build can publish, so that payloads need not be checked. Absent: anyone may who reaches the servers. */
+  readonly isPrivate?: boolean;
   /**
    * Sets the only listener. MUST be called once, before anything else. It is not an argument of the constructor, because the engine
    * that listens is built on a connected transport.
    */
   on(events: TransportEvents): void;
   publish(subject: string, payload: string | Uint8Array, replyTo?: string): void;
-  /** Tokens of a subject are separated by dots. `*` as the last token stands for any one token. After `close` it has no effect. */
-  subscribe(subject: string, receive: Receiver): TransportSubscription;
+  /**
+   * Tokens of a subject are separated by dots. `*` as the last token stands for any one token. After `close` it has no effect. `isTracked`:
+   * `isKnownTo` will be asked.
+   */
+  subscribe(subject: string, receive: Receiver, isTracked?: boolean): TransportSubscription;
   /** Whether another node is subscribed to this subject, as far as is known here. Absent: only the servers know. */
   hasSubscriber?(subject: string): boolean;
   /** Resolves when everything published has reached the servers, and everything that they held for this node was received. */

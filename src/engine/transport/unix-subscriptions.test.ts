@@ -25,7 +25,7 @@ async function workers(): Promise<[UnixTransport, UnixTransport, UnixTransport]>
 test("a subscription is known to each worker once that worker has read of it", async () => {
   const [, , last] = await workers();
   folder.relay(0).isStalled = true;
-  const subscription = last.subscribe("s", () => undefined);
+  const subscription = last.subscribe("s", () => undefined, true);
   const known = (): boolean[] => [0, 1, 3].map((slot) => subscription.isKnownTo?.(`worker.${slot}`) ?? false);
   expect(known()).toEqual([false, false, false]);
   await until("the worker that reads knows of it", () => known()[1] === true, WAIT_MS);
@@ -36,17 +36,17 @@ test("a subscription is known to each worker once that worker has read of it", a
 
 test("one that was read says nothing of a later one", async () => {
   const [, , last] = await workers();
-  const first = last.subscribe("s", () => undefined);
+  const first = last.subscribe("s", () => undefined, true);
   await until("it is known", () => first.isKnownTo?.("worker.0") === true, WAIT_MS);
   folder.relay(0).isStalled = true;
-  const second = last.subscribe("t", () => undefined);
+  const second = last.subscribe("t", () => undefined, true);
   await nextTurn();
   expect([first, second].map((one) => one.isKnownTo?.("worker.0"))).toEqual([true, false]);
 });
 
 test("after a lost connection it is known again once the new one has carried it", async () => {
   const [, , last] = await workers();
-  const subscription = last.subscribe("s", () => undefined);
+  const subscription = last.subscribe("s", () => undefined, true);
   await until("it is known", () => subscription.isKnownTo?.("worker.0") === true, WAIT_MS);
   folder.startOutage();
   await until("the loss is noticed", () => subscription.isKnownTo?.("worker.0") === false, WAIT_MS);

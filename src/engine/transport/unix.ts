@@ -49,6 +49,7 @@ export class UnixTransport implements Transport {
   readonly maxPayloadBytes = PAYLOAD_MAX_BYTES;
   readonly reportsLosses = true;
   readonly isDirect = true;
+  readonly isPrivate = true;
   private events: TransportEvents = NO_EVENTS;
   private readonly mesh: Mesh;
   private readonly interests = new Interests();
@@ -64,9 +65,9 @@ export class UnixTransport implements Transport {
   /** Reply subjects of requests without a subscriber. Bound: requests of one turn. */
   private unanswered: string[] = [];
   private isTurnOpen = false;
-  /** Counts the turns in which something was subscribed to. */
+  /** Counts the turns in which something tracked was subscribed to. */
   private turn = 0;
-  private hasSubscribed = false;
+  private hasTracked = false;
   private isDraining = false;
   private isClosed = false;
 
@@ -79,7 +80,7 @@ export class UnixTransport implements Transport {
     const events: MeshEvents = {
       opened: (connection) => {
         connection.announce(this.isDraining ? [] : this.subscriptions);
-        this.hasSubscribed = true;
+        this.hasTracked = true;
       },
       closed: ({ index }) => this.interests.removeConnection(index),
       subscribed: ({ index }, number, subject) => this.interests.add(index, number, subject),
@@ -129,11 +130,11 @@ export class UnixTransport implements Transport {
     if (matched !== undefined) this.send(matched, content, subject, replyTo);
   }
 
-  subscribe(subject: string, receive: Receiver): TransportSubscription {
+  subscribe(subject: string, receive: Receiver, isTracked = false): TransportSubscription {
     if (this.isClosed || this.isDraining) return { end: () => undefined };
     const number = this.nextNumber();
     const subscription = new Subscription(this, number, subject, receive, this.turn);
-    this.hasSubscribed = true;
+    if (isTracked) this.hasTracked = true;
     this.subscriptions.set(number, subscription);
     for (const connection of this.mesh.connections) connection?.subscribe(number, subject);
     return subscription;
@@ -232,13 +233,13 @@ export class UnixTransport implements Transport {
 
   /** One ping for all subscriptions of a turn: its pong shows that they were read. */
   private confirmSubscriptions(): void {
-    this.hasSubscribed = false;
+    this.hasTracked = false;
     const turn = this.turn++;
     for (const connection of this.mesh.connections) connection?.confirm(turn);
   }
 
   private readonly endTurn = (): void => {
-    if (this.hasSubscribed) this.confirmSubscriptions();
+    if (this.hasTracked) this.confirmSubscriptions();
     this.isTurnOpen = false;
     const { changed, unanswered } = this;
     this.changed = [];

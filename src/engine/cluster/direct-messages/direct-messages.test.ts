@@ -3,6 +3,7 @@ import { anAppId } from "../../../base/testing/ids.ts";
 import { DEFERRED } from "../../engine.ts";
 import { deliveryCount } from "../wire/decode.ts";
 import { directMessage } from "../wire/encode.ts";
+import { JSON_FORMAT } from "../wire/format.ts";
 import type { DirectMessage } from "../wire/messages.ts";
 import type { Received } from "../wire/wire.ts";
 import { DirectMessages, LATE_MS } from "./direct-messages.ts";
@@ -33,6 +34,7 @@ function subscribed() {
       },
     },
     wire: {
+      format: JSON_FORMAT,
       receiver: (shared) => {
         receive = shared;
         return () => undefined;

@@ -11,8 +11,6 @@ import { DEFERRED, type DeliverResult, type EngineCallbacks } from "../../engine
 import type { Receiver, TransportSubscription } from "../../transport/transport.ts";
 import type { FailureBoundary } from "../nodes/failure-boundary.ts";
 import type { Nodes } from "../nodes/nodes.ts";
-import { directMessage } from "../wire/decode.ts";
-import { deliveryCount } from "../wire/encode.ts";
 import type { DirectMessage, NodeRequest, NodeResponse } from "../wire/messages.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { Received, Wire } from "../wire/wire.ts";
@@ -38,7 +36,7 @@ type Delivered = DeliverResult | "late" | undefined;
 
 interface DirectMessagesParts {
   readonly local: Pick<EngineCallbacks, "id" | "deliverTo">;
-  readonly wire: Pick<Wire, "receiver" | "subscribeWith" | "hasSubscriber" | "flush">;
+  readonly wire: Pick<Wire, "receiver" | "subscribeWith" | "hasSubscriber" | "flush" | "format">;
   readonly subjects: Pick<Subjects, "peer">;
   readonly nodes: Pick<Nodes, "seen">;
   readonly expectedPeers: Pick<ExpectedPeers, "has">;
@@ -94,7 +92,7 @@ export class DirectMessages {
   /** Delivers a message that came in a request instead of on the peer's subject. */
   deliverForwarded({ text, nodes }: Pick<DeliverRequest, "text" | "nodes">): DeliverResponse {
     if (nodes && !nodes.includes(this.parts.local.id)) return { kind: "deliver", count: 0 };
-    const message = directMessage(text);
+    const message = this.parts.wire.format.directMessageOf(text, () => true);
     if (!message) this.parts.unexpected(text);
     const subscription = message && this.peers.get(message.app)?.get(message.to);
     if (!subscription) return { kind: "deliver", count: 0 };
@@ -104,16 +102,15 @@ export class DirectMessages {
   }
 
   private receive({ subject, text, respond }: Received): void {
-    const { local, subjects, unexpected } = this.parts;
-    const message = directMessage(text);
-    // The subject decides the receiver: a message that names another one is forged.
-    if (!message || subject !== subjects.peer(message.app, message.to)) return unexpected(text);
+    const { local, wire, subjects, unexpected } = this.parts;
+    const message = wire.format.directMessageOf(text, ({ app, to }) => subject === subjects.peer(app, to));
+    if (!message) return unexpected(text);
     const subscription = this.peers.get(message.app)?.get(message.to);
     if (!subscription) return;
     const delivered = this.deliver(message, subscription);
     if (delivered === undefined) return;
     const [count, isDeferred, isLate] = [countOf(delivered), delivered === DEFERRED, delivered === "late"];
-    respond(deliveryCount({ node: local.id, count, isDeferred, isLate }));
+    respond(wire.format.deliveryCount({ node: local.id, count, isDeferred, isLate }));
   }
 
   private deliver(message: DirectMessage, subscription: TransportSubscription): Delivered {

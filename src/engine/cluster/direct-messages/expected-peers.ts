@@ -13,7 +13,7 @@ import type { Received, Wire } from "../wire/wire.ts";
 
 interface ExpectedPeersParts {
   readonly local: Pick<EngineCallbacks, "id" | "returned">;
-  readonly wire: Pick<Wire, "publish" | "subscribe">;
+  readonly wire: Pick<Wire, "publish" | "subscribe" | "isDirect" | "hasSubscriber">;
   readonly subjects: Pick<Subjects, "returned">;
   readonly nodes: Pick<Nodes, "seen">;
   /** A text has arrived that no node sends. */
@@ -44,7 +44,10 @@ export class ExpectedPeers {
   connected(spaceId: SpaceId, peerId: string): void {
     const { wire, subjects, local } = this.parts;
     this.end(spaceId, peerId);
-    wire.publish(subjects.returned(spaceId, peerId), encode.peerReturned({ node: local.id, app: spaceId, peerId }));
+    const subject = subjects.returned(spaceId, peerId);
+    // As almost always: none expects it.
+    if (wire.isDirect && !wire.hasSubscriber(subject)) return;
+    wire.publish(subject, encode.peerReturned({ node: local.id, app: spaceId, peerId }));
   }
 
   end(spaceId: SpaceId, peerId: string): void {

@@ -1,14 +1,13 @@
 /** Sends direct messages to other nodes. A message keeps its number over all attempts, so that each node delivers it once. */
 import type { SpaceId } from "../../../base/ids.ts";
 import type { DirectAttempt, EngineCallbacks, Envelope, SendResult } from "../../engine.ts";
-import { directMessage } from "../wire/encode.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { PendingDirectMessages } from "./pending-messages.ts";
 
 interface DirectSendsParts {
   readonly local: Pick<EngineCallbacks, "id">;
-  readonly wire: Pick<Wire, "publish">;
+  readonly wire: Pick<Wire, "publish" | "format">;
   readonly subjects: Pick<Subjects, "peer" | "response">;
   /** Every node is asked to deliver the message of this number. */
   readonly control: { forwardToAll(number: number): void };
@@ -33,7 +32,15 @@ export class DirectSends {
     const subject = subjects.peer(spaceId, to);
     const before = attempt?.isNext ? undefined : pendingDirectMessages.oldestUndecided(subject);
     const isNext = before === undefined;
-    const text = directMessage({ node: local.id, number, app: spaceId, to, envelope, isNext, oldest: before });
+    const text = wire.format.directMessage({
+      node: local.id,
+      number,
+      app: spaceId,
+      to,
+      envelope,
+      isNext,
+      oldest: before,
+    });
     wire.publish(subject, text, subjects.response(number));
     const result = pendingDirectMessages.add(number, text, attempt, subject, isHere);
     if (attempt?.isLast) control.forwardToAll(number);

@@ -11,6 +11,8 @@ import type { Nodes } from "./nodes.ts";
 
 /** Share of an application's connections: a larger change is sent before the next heartbeat is due. */
 const COUNT_DRIFT = 0.01;
+/** The changes of this time after one are sent together: clients that return by the thousand change a number with each connect. */
+const COUNT_PAUSE_MS = 20;
 
 interface HeartbeatsParts {
   readonly local: EngineCallbacks;
@@ -21,12 +23,17 @@ interface HeartbeatsParts {
   readonly heartbeatMs: number;
   readonly nowMs: () => number;
   readonly about: AboutNode | undefined;
+  readonly later: (run: () => void, ms: number) => void;
 }
 
 export class Heartbeats {
   private lastMs = 0;
   /** Connections by application, as last sent. Bound: applications with connections here. */
   private counts = new Map<AppId, number>();
+
+  /** Numbers that are sent when the pause is over. Bound: applications with connections here, for COUNT_PAUSE_MS. */
+  private readonly changed = new Map<AppId, number>();
+  private isPausing = false;
 
   constructor(private readonly parts: HeartbeatsParts) {}
 
@@ -71,10 +78,26 @@ export class Heartbeats {
   }
 
   connectionsChanged(app: AppId, connections: number): void {
-    const { local, wire, subjects } = this.parts;
+    this.changed.set(app, connections);
+    if (!this.isPausing) this.sendCounts();
+  }
+
+  private hasDrifted(app: AppId, connections: number): boolean {
     const sent = this.counts.get(app) ?? 0;
-    if (!wire.isUp || Math.abs(connections - sent) <= sent * COUNT_DRIFT) return;
-    this.counts.set(app, connections);
-    wire.publish(subjects.all, connectionCount({ node: local.id, app, connections }));
+    return Math.abs(connections - sent) > sent * COUNT_DRIFT;
+  }
+
+  private sendCounts(): void {
+    const { local, wire, subjects, later } = this.parts;
+    const drifted = [...this.changed].filter(([app, connections]) => this.hasDrifted(app, connections));
+    this.changed.clear();
+    this.isPausing = drifted.length > 0;
+    if (!this.isPausing) return;
+    later(() => this.sendCounts(), COUNT_PAUSE_MS);
+    if (!wire.isUp) return;
+    for (const [app, connections] of drifted) {
+      this.counts.set(app, connections);
+      wire.publish(subjects.all, connectionCount({ node: local.id, app, connections }));
+    }
   }
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { anAppId } from "../../../base/testing/ids.ts";
 import type { MemberState } from "../../engine.ts";
 import { sequenceItem } from "../wire/decode.ts";
+import { JSON_FORMAT } from "../wire/format.ts";
 import { Announcements } from "./announcements.ts";
 import { OutgoingSequences } from "./outgoing-sequences.ts";
 
@@ -16,11 +17,15 @@ function recording() {
     (spaceId, channel) => `${spaceId} ${channel}`,
     () => 0,
   );
-  const announcements = new Announcements(outgoing, (subject, text) => {
-    const item = sequenceItem(text);
-    const { joined, left } = item?.kind === "members" ? item.change : { joined: [], left: ["invalid"] };
-    sent.push(`${subject} +${joined.map(({ peerId }) => peerId)} -${left}`);
-  });
+  const announcements = new Announcements(
+    outgoing,
+    (subject, text) => {
+      const item = sequenceItem(text);
+      const { joined, left } = item?.kind === "members" ? item.change : { joined: [], left: ["invalid"] };
+      sent.push(`${subject} +${joined.map(({ peerId }) => peerId)} -${left}`);
+    },
+    JSON_FORMAT,
+  );
   const join = (...peerIds: string[]): void => {
     for (const peerId of peerIds) announcements.add(A, "c", [member(peerId)], []);
   };
@@ -65,7 +70,7 @@ describe("announcements", () => {
         return { subject: "s", item: "i" };
       },
     };
-    const announcements = new Announcements(outgoing, (subject) => sent.push(subject));
+    const announcements = new Announcements(outgoing, (subject) => sent.push(subject), JSON_FORMAT);
     const open = (): void => announcements.collect(A, "c", () => announcements.add(A, "c", [member("x")], []));
     expect(open).toThrow("broken");
     isBroken = false;

@@ -4,7 +4,8 @@
  */
 import type { SpaceId } from "../../../base/ids.ts";
 import type { MemberState } from "../../engine.ts";
-import { members, splitChange } from "../wire/encode.ts";
+import { splitChange } from "../wire/encode.ts";
+import type { Format } from "../wire/format.ts";
 import type { OutgoingSequences } from "./outgoing-sequences.ts";
 
 export class Announcements {
@@ -17,6 +18,7 @@ export class Announcements {
   constructor(
     private readonly outgoing: Pick<OutgoingSequences, "append">,
     private readonly publish: (subject: string, item: string) => void,
+    private readonly format: Pick<Format, "members">,
   ) {}
 
   add(spaceId: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
@@ -58,7 +60,12 @@ export class Announcements {
 
   private send(spaceId: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     for (const change of splitChange({ joined, left })) {
-      const { subject, item } = this.outgoing.append(spaceId, channel, (place) => members(place, change), false);
+      const { subject, item } = this.outgoing.append(
+        spaceId,
+        channel,
+        (place) => this.format.members(place, change),
+        false,
+      );
       this.publish(subject, item);
     }
   }

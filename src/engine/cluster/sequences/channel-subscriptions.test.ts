@@ -5,9 +5,10 @@ import type { EngineCallbacks } from "../../engine.ts";
 import { Nodes } from "../nodes/nodes.ts";
 import type { Requests } from "../requests/requests.ts";
 import { message, tail } from "../wire/encode.ts";
+import { JSON_FORMAT } from "../wire/format.ts";
 import type { NodeRequest, NodeResponse, SequencePlace } from "../wire/messages.ts";
 import { Subjects } from "../wire/subjects.ts";
-import type { Received, Wire } from "../wire/wire.ts";
+import type { Wire } from "../wire/wire.ts";
 import { ChannelSubscriptions } from "./channel-subscriptions.ts";
 
 const APP = anAppId("app");
@@ -22,7 +23,7 @@ function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = fa
   const lost: string[] = [];
   const warnings: string[] = [];
   const requested: NodeRequest["kind"][] = [];
-  const receivers = new Map<string, (received: Received) => void>();
+  const receivers = new Map<string, (text: string) => void>();
   const remote = { n: 1, items: undefined as readonly string[] | undefined };
   /** What the node answers when it responds again. */
   const unanswered: (() => void)[] = [];
@@ -57,10 +58,11 @@ function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = fa
     },
     membersAre: () => undefined,
   };
-  const wire: Pick<Wire, "subscribe" | "isUp" | "isDirect"> = {
+  const wire: Pick<Wire, "subscribeTexts" | "isUp" | "isDirect" | "format"> = {
     isUp: true,
     isDirect,
-    subscribe: (subject, receive) => {
+    format: JSON_FORMAT,
+    subscribeTexts: (subject, receive) => {
       receivers.set(subject, receive);
       return { end: () => receivers.delete(subject), isKnownTo: (other) => isKnown && other === subjects.node("b") };
     },
@@ -85,7 +87,7 @@ function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = fa
   requested.length = 0;
   const arrive = (text: string, channel = "c"): void => {
     const subject = subjects.channel(APP, channel);
-    receivers.get(subject)?.({ subject, text, respond: () => undefined });
+    receivers.get(subject)?.(text);
   };
   const returns = (): void => subscriptions.resync(nodeB);
   const ends = (hasLeft: boolean): void => subscriptions.nodeGone({ ...nodeB, hasLeft });

@@ -9,7 +9,6 @@ import type { TransportSubscription } from "../../transport/transport.ts";
 import { GONE_AFTER_HEARTBEATS, type Nodes, type OtherNode } from "../nodes/nodes.ts";
 import type { Requests } from "../requests/requests.ts";
 import { sequencesOf } from "../requests/response-parts.ts";
-import { sequenceItem } from "../wire/decode.ts";
 import type { NodeResponse, SequenceItem, SequencePlace, SequenceState } from "../wire/messages.ts";
 import { chunksOf, jsonBytes } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
@@ -52,6 +51,8 @@ interface ChannelSubscription {
   readonly transport: TransportSubscription;
   readonly sequences: IncomingSequences;
   readonly openedMs: number;
+  /** It was closed, or another one was opened for the channel. */
+  isEnded: boolean;
   /** The responses to its first request are still pending. */
   isOpening: boolean;
   /** Nodes whose sequences have no known beginning here, by name. undefined: none, as almost always. Bound: NODES_MAX, ABSENT_MAX. */
@@ -83,6 +84,7 @@ export class ChannelSubscriptions {
 
   open(spaceId: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
     const { requests, nodes, wire } = this.parts;
+    this.end(this.subscriptions.get(key(spaceId, channel)));
     const subscription = this.subscribe(spaceId, channel);
     this.subscriptions.set(key(spaceId, channel), subscription);
     // Also those that cannot be reached now: they may accept messages that this node has subscribed to.
@@ -92,7 +94,7 @@ export class ChannelSubscriptions {
       unanswered(subscription, name, { since, isReturned: false, isUnaware: wire.isDirect });
     }
     requests.toAll({ kind: "sequences", channels: [[spaceId, channel]] }, (responses) => {
-      if (!this.isCurrent(subscription)) return found(new Map());
+      if (subscription.isEnded) return found(new Map());
       const states = [...responses].flatMap(([name, response]) => {
         const node = nodes.known(name);
         const [state] = sequencesOf(response);
@@ -125,8 +127,14 @@ export class ChannelSubscriptions {
   }
 
   close(spaceId: SpaceId, channel: string): void {
-    this.subscriptions.get(key(spaceId, channel))?.transport.end();
+    const subscription = this.subscriptions.get(key(spaceId, channel));
+    subscription?.transport.end();
+    this.end(subscription);
     this.subscriptions.delete(key(spaceId, channel));
+  }
+
+  private end(subscription: ChannelSubscription | undefined): void {
+    if (subscription) subscription.isEnded = true;
   }
 
   /** Subscriptions that were there before a node is heard for the first time cannot know what they have missed: it may have started while this node
@@ -229,12 +237,10 @@ export class ChannelSubscriptions {
       lost: (name) => this.lose(subscription, name),
     };
     const sequences = new IncomingSequences(events, nowMs);
-    const transport = wire.subscribe(subjects.channel(spaceId, channel), ({ text }) => {
-      const item = sequenceItem(text);
-      // The subject decides the channel: an item that names another one is forged.
-      if (!item || item.place.app !== spaceId || item.place.channel !== channel)
-        return unexpected("on a channel", text);
-      if (this.isCurrent(subscription) && nodes.seen(item.place.node)) sequences.receive(item);
+    const transport = wire.subscribeTexts(subjects.channel(spaceId, channel), (text) => {
+      const item = wire.format.sequenceItem(text, spaceId, channel);
+      if (!item) return unexpected("on a channel", text);
+      if (!subscription.isEnded && nodes.seen(item.place.node)) sequences.receive(item);
     });
     const subscription: ChannelSubscription = {
       spaceId,
@@ -242,14 +248,21 @@ export class ChannelSubscriptions {
       transport,
       sequences,
       openedMs: nowMs(),
+      isEnded: false,
       isOpening: true,
       unanswered: undefined,
     };
     return subscription;
   }
 
-  private isCurrent(subscription: ChannelSubscription): boolean {
-    return this.subscriptions.get(key(subscription.spaceId, subscription.channel)) === subscription;
+  /** The items of a replay; undefined: they are not kept any more, or not those that were requested. */
+  private itemsOf(
+    texts: readonly string[] | undefined,
+    { node, app, channel }: SequencePlace,
+  ): SequenceItem[] | undefined {
+    const items = texts?.map((text) => this.parts.wire.format.sequenceItem(text, app, channel));
+    const isOfSequence = (item: SequenceItem | undefined): item is SequenceItem => item?.place.node === node;
+    return items?.every(isOfSequence) ? items.filter(isOfSequence) : undefined;
   }
 
   private deliver(name: string, item: SequenceItem): void {
@@ -266,7 +279,7 @@ export class ChannelSubscriptions {
     const channels = subscriptions.map(({ spaceId, channel }) => [spaceId, channel] as const);
     requests.toOne(name, { kind: "sequences", channels }, (response: NodeResponse | undefined) => {
       const node = nodes.known(name);
-      const current = subscriptions.filter((subscription) => this.isCurrent(subscription));
+      const current = subscriptions.filter(({ isEnded }) => !isEnded);
       if (!node || current.length === 0) return;
       for (const state of sequencesOf(response)) this.stateReceived(node, state);
       // Without its state the sequences stay unsynchronised: retry until the node responds or is gone.
@@ -296,9 +309,9 @@ export class ChannelSubscriptions {
   ): void {
     const { requests, nodes } = this.parts;
     requests.toOne(from.node, { kind: "replay", from, to }, (response) => {
-      if (!this.isCurrent(subscription) || !nodes.known(from.node)) return;
+      if (subscription.isEnded || !nodes.known(from.node)) return;
       if (!response && tries > 1) return this.requestReplay(subscription, from, to, tries - 1);
-      const items = response?.kind === "replay" ? itemsOf(response.items, from) : undefined;
+      const items = response?.kind === "replay" ? this.itemsOf(response.items, from) : undefined;
       if (items) return subscription.sequences.replayed(items);
       if (response) return this.confirmLoss(subscription, from, to);
       this.lose(subscription, from.node);
@@ -311,7 +324,7 @@ export class ChannelSubscriptions {
     const { spaceId, channel } = subscription;
     requests.toOne(from.node, { kind: "sequences", channels: [[spaceId, channel]] }, (response) => {
       const node = nodes.known(from.node);
-      if (!this.isCurrent(subscription) || !node) return;
+      if (subscription.isEnded || !node) return;
       const [state] = sequencesOf(response);
       // Epoch 0 proves nothing: the node has forgotten the sequence.
       const isRefuted =
@@ -324,7 +337,7 @@ export class ChannelSubscriptions {
 
   private lose(subscription: ChannelSubscription, name: string): void {
     this.reportLoss(subscription);
-    if (!this.isCurrent(subscription)) return;
+    if (subscription.isEnded) return;
     // Who subscribes before its state is known here must get what it publishes from then on.
     const { lastMs, clockMs } = this.parts.nodes.known(name) ?? { lastMs: this.parts.nowMs() };
     unanswered(subscription, name, { since: { lastMs, clockMs }, isReturned: false, isUnaware: false });
@@ -336,15 +349,4 @@ export class ChannelSubscriptions {
     warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
     local.lost(spaceId, channel);
   }
-}
-
-/** The items of a replay; undefined: they are not kept any more, or not those that were requested. */
-function itemsOf(
-  texts: readonly string[] | undefined,
-  { node, app, channel }: SequencePlace,
-): SequenceItem[] | undefined {
-  const items = texts?.map(sequenceItem);
-  const isOfSequence = (item: SequenceItem | undefined): item is SequenceItem =>
-    item?.place.node === node && item.place.app === app && item.place.channel === channel;
-  return items?.every(isOfSequence) ? items.filter(isOfSequence) : undefined;
 }

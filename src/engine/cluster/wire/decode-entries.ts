@@ -50,6 +50,23 @@ function storedOf([epoch, offset, check, time, connection]: Fields): Stored | un
 
 const isObjectText = (text: string): boolean => text.startsWith("{") && isJsonValue(text);
 
+/** What a process of the same build has written for its own kind. */
+export function trustedMemberOf(
+  [peerId, since, metadata, arriving, state, why, untilMs, keyId, returning, leftMs, node, hadOther]: Fields,
+  sender: string,
+): MemberState {
+  return {
+    peerId: peerId as string,
+    since: since as number,
+    node: (node ?? sender) as string,
+    metadataJson: (metadata ?? undefined) as string | undefined,
+    ...(arriving === true && { isArriving: true }),
+    ...(returning === true && { isReturning: true }),
+    ...(isText(state) && { stateJson: state }),
+    ...(why ? { lingers: lingersOf(why, untilMs, keyId, leftMs, hadOther) as Lingers } : isText(keyId) && { keyId }),
+  };
+}
+
 /** `sender`: the node that says so. Its members are its own unless they name another node. */
 export function memberOf(value: unknown, sender: string): MemberState | undefined {
   if (!Array.isArray(value)) return undefined;

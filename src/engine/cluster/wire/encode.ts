@@ -79,7 +79,7 @@ function storedFields({ id, stored }: Envelope): unknown[] {
 }
 
 /** The node is named only if it is another one than `sender`, which has inherited the member. */
-function memberFields(state: MemberState, sender: string): unknown[] {
+export function memberFields(state: MemberState, sender: string): unknown[] {
   const { peerId, since, node, metadataJson, isArriving, isReturning, stateJson, keyId, lingers } = state;
   const isInherited = node !== sender;
   const hasLeft = lingers?.leftMs !== undefined;

@@ -7,16 +7,29 @@ import type { SpaceId } from "../../../base/ids.ts";
 /** The second token of each subject; part of the wire format. */
 const KIND = { all: "all", node: "node", response: "answer", channel: "lane", peer: "peer", back: "back" } as const;
 
-const token = (name: string): string => Buffer.from(name, "utf8").toString("base64url");
+const encoded = (name: string): string => Buffer.from(name, "utf8").toString("base64url");
+
+/** Where subjects are only compared, a name is its own token, unless it would be read as several or as a wildcard. */
+const MARK = "=";
+const plain = (name: string): string =>
+  name.includes(".") || name === "*" || name.startsWith(MARK) ? MARK + encoded(name) : name;
 
 /** One text without its parts: a template would keep each part alive beside the subject, for as long as it is subscribed to. */
 const joined = (...tokens: readonly string[]): string => tokens.join(".");
 
 export class Subjects {
+  private readonly token: (name: string) => string;
+  private readonly ownResponses: string;
+
   constructor(
     private readonly prefix: string,
-    private readonly self: string,
-  ) {}
+    self: string,
+    /** Only processes of this build see them. */
+    isPrivate = false,
+  ) {
+    this.token = isPrivate ? plain : encoded;
+    this.ownResponses = joined(prefix, KIND.response, encoded(self));
+  }
 
   /** Received by every node: heartbeats, farewells, requests to all. */
   get all(): string {
@@ -25,36 +38,32 @@ export class Subjects {
 
   /** Requests to one node. */
   node(id: string): string {
-    return `${this.prefix}.${KIND.node}.${token(id)}`;
+    return `${this.prefix}.${KIND.node}.${encoded(id)}`;
   }
 
   /** Responses to one request of this node. */
   response(number: number): string {
-    return `${this.responsesTo(this.self)}.${number}`;
+    return `${this.ownResponses}.${number}`;
   }
 
   /** Responses to any request of this node. */
   get responses(): string {
-    return `${this.responsesTo(this.self)}.*`;
+    return `${this.ownResponses}.*`;
   }
 
   /** The sequences of all nodes on one channel. */
   channel(spaceId: SpaceId, channel: string): string {
-    return joined(this.prefix, KIND.channel, token(spaceId), token(channel));
+    return joined(this.prefix, KIND.channel, this.token(spaceId), this.token(channel));
   }
 
   /** Direct messages to one peer. */
   peer(spaceId: SpaceId, peerId: string): string {
-    return joined(this.prefix, KIND.peer, token(spaceId), token(peerId));
+    return joined(this.prefix, KIND.peer, this.token(spaceId), this.token(peerId));
   }
 
   /** For nodes that expect one peer back: it has connected. */
   returned(spaceId: SpaceId, peerId: string): string {
-    return joined(this.prefix, KIND.back, token(spaceId), token(peerId));
-  }
-
-  private responsesTo(id: string): string {
-    return `${this.prefix}.${KIND.response}.${token(id)}`;
+    return joined(this.prefix, KIND.back, this.token(spaceId), this.token(peerId));
   }
 }
 

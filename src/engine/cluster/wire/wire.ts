@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Receiver, Transport, TransportEvents, TransportSubscription } from "../../transport/transport.ts";
+import { COMPACT_FORMAT, type Format, JSON_FORMAT } from "./format.ts";
 import { Fragments, fragmentsOf } from "./fragments.ts";
 import { TEXT_MAX_BYTES } from "./payload.ts";
 
@@ -28,7 +29,11 @@ export class Wire {
   private lastNumber = 0;
   private failed: TransportEvents["failed"] = () => undefined;
 
-  constructor(private readonly transport: Transport) {}
+  readonly format: Format;
+
+  constructor(private readonly transport: Transport) {
+    this.format = transport.isPrivate ? COMPACT_FORMAT : JSON_FORMAT;
+  }
 
   get isUp(): boolean {
     return this.transport.isUp;
@@ -40,6 +45,10 @@ export class Wire {
 
   get isDirect(): boolean {
     return this.transport.isDirect ?? false;
+  }
+
+  get isPrivate(): boolean {
+    return this.transport.isPrivate ?? false;
   }
 
   on(events: TransportEvents): void {
@@ -66,6 +75,15 @@ export class Wire {
 
   subscribe(subject: string, receive: Receive): TransportSubscription {
     return this.subscribeWith(subject, this.receiver(receive));
+  }
+
+  /** For texts that are not answered; the subscription is tracked. */
+  subscribeTexts(subject: string, take: (text: string) => void): TransportSubscription {
+    const receive: Receiver = (payload) => {
+      const text = this.fragments.take(payload);
+      if (text !== undefined) take(text);
+    };
+    return this.transport.subscribe(subject, receive, true);
   }
 
   /** With a receiver that many subscriptions share. */

@@ -19,11 +19,14 @@ export class Interests {
   private readonly exact = new Map<string, Targets>();
   /** By the subject up to and with its last dot. Bound: subscriptions of all workers. */
   private readonly wildcards = new Map<string, Targets>();
+  /** The lengths that keys of `wildcards` have had: a subject is only cut where one of them may end. Bound: lengths of subjects. */
+  private readonly wildcardLengths = new Set<number>();
 
   add(connection: number, subscription: number, subject: string): void {
     const [map, key] = this.placeOf(subject);
     const target = subscription * CONNECTIONS_MAX + connection;
     const targets = map.get(key);
+    if (map === this.wildcards) this.wildcardLengths.add(key.length);
     if (targets === undefined) map.set(key, target);
     else map.set(key, typeof targets === "number" ? [targets, target] : [...targets, target]);
   }
@@ -48,7 +51,8 @@ export class Interests {
 
   /** Those that are subscribed to a wildcard that stands for this subject. */
   ofWildcards(subject: string): Targets | undefined {
-    return this.wildcards.size === 0 ? undefined : this.wildcards.get(subject.slice(0, subject.lastIndexOf(".") + 1));
+    const length = subject.lastIndexOf(".") + 1;
+    return this.wildcardLengths.has(length) ? this.wildcards.get(subject.slice(0, length)) : undefined;
   }
 
   private placeOf(subject: string): readonly [map: Map<string, Targets>, key: string] {

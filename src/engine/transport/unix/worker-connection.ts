@@ -314,8 +314,7 @@ export class WorkerConnection {
 
 const charsOf = (text: string | undefined): number => text?.length ?? 0;
 
-const viewOf = (bytes: Uint8Array, at: number, end: number): Uint8Array =>
-  new Uint8Array(bytes.buffer, bytes.byteOffset + at, end - at);
+const viewOf = (bytes: Uint8Array, at: number, end: number): Uint8Array => bytes.subarray(at, end);
 
 const decoder = new TextDecoder();
 const textOf = (bytes: Uint8Array, at: number, end: number): string => decoder.decode(bytes.subarray(at, end));

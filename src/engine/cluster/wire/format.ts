@@ -1,0 +1,51 @@
+/**
+ * The texts of which there are most, in one of two formats: JSON where others can publish and nodes of the previous release read, compact
+ * between the workers of one machine. Everything else is JSON (encode.ts, decode.ts).
+ */
+import type { SpaceId } from "../../../base/ids.ts";
+import type { Envelope } from "../../engine.ts";
+import * as compact from "./compact.ts";
+import * as decode from "./decode.ts";
+import * as encode from "./encode.ts";
+import type { DeliveryCount, DirectMessage, MembersChange, SequenceItem, SequencePlace } from "./messages.ts";
+
+export interface Format {
+  message(place: SequencePlace, envelope: Envelope): string;
+  members(place: SequencePlace, change: MembersChange): string;
+  /** An item that has arrived on the subject of a channel. undefined: no node sends it. */
+  sequenceItem(text: string, app: SpaceId, channel: string): SequenceItem | undefined;
+  directMessage(message: DirectMessage): string;
+  /** What has arrived on the subject of a peer. undefined: no node sends it. */
+  directMessageOf(text: string, isSubjectOf: (message: DirectMessage) => boolean): DirectMessage | undefined;
+  deliveryCount(receipt: DeliveryCount): string;
+  deliveryCountOf(text: string): DeliveryCount | undefined;
+}
+
+export const JSON_FORMAT: Format = {
+  message: encode.message,
+  members: encode.members,
+  /** The subject decides the channel: an item that names another one is forged. */
+  sequenceItem: (text, app, channel) => {
+    const item = decode.sequenceItem(text);
+    return item?.place.app === app && item.place.channel === channel ? item : undefined;
+  },
+  directMessage: encode.directMessage,
+  /** The subject decides the receiver: a message that names another one is forged. */
+  directMessageOf: (text, isSubjectOf) => {
+    const message = decode.directMessage(text);
+    return message && isSubjectOf(message) ? message : undefined;
+  },
+  deliveryCount: encode.deliveryCount,
+  deliveryCountOf: decode.deliveryCount,
+};
+
+export const COMPACT_FORMAT: Format = {
+  message: compact.message,
+  members: compact.members,
+  sequenceItem: (text, app, channel) =>
+    compact.sequenceItem(text, app, channel) ?? JSON_FORMAT.sequenceItem(text, app, channel),
+  directMessage: compact.directMessage,
+  directMessageOf: compact.directMessageOf,
+  deliveryCount: compact.deliveryCount,
+  deliveryCountOf: compact.deliveryCountOf,
+};
