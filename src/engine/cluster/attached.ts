@@ -96,7 +96,7 @@ export function buildAttached(outside: AttachedOutside): Attached {
     heartbeatMs,
     nowMs,
   });
-  const sequenceStates = new SequenceStateResponder({ local, outgoing, boundary, nowMs, later });
+  const sequenceStates = new SequenceStateResponder({ local, outgoing, format: wire.format, boundary, nowMs, later });
   const expectedPeers = new ExpectedPeers({ local, wire, subjects, nodes, unexpected: unexpectedToPeer });
   const directMessages = new DirectMessages({
     local,

@@ -7,7 +7,6 @@ import type { PendingRequests } from "./requests/pending-requests.ts";
 import type { Requests } from "./requests/requests.ts";
 import type { Responder } from "./responder.ts";
 import type { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts";
-import * as decode from "./wire/decode.ts";
 import type { ConnectionCount, Heartbeat, Notification, RequestMessage } from "./wire/messages.ts";
 import { requestNumberOf } from "./wire/subjects.ts";
 import type { Received, Wire } from "./wire/wire.ts";
@@ -31,8 +30,8 @@ export class ControlMessages {
 
   /** On the subject of all nodes, or on this node's own. */
   receive({ text, respond }: Received): void {
-    const { nodes, boundary, unexpected } = this.parts;
-    const message = decode.nodeMessage(text);
+    const { wire, nodes, boundary, unexpected } = this.parts;
+    const message = wire.format.nodeMessage(text);
     if (!message) return unexpected("to this node", text);
     if (message.kind === "farewell") return nodes.farewell(message.node);
     const wasKnown = nodes.known(message.node) !== undefined;
@@ -54,7 +53,7 @@ export class ControlMessages {
         ? pendingDirectMessages.delivered(number, delivered)
         : unexpected("in response to a request", text);
     }
-    const part = decode.responsePart(text);
+    const part = wire.format.responsePartOf(text);
     if (part) return pendingRequests.receive(number, part);
     // A second node may deliver a direct message after the first one has confirmed it.
     const delivered = wire.format.deliveryCountOf(text);

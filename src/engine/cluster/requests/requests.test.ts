@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { Nodes } from "../nodes/nodes.ts";
+import { JSON_FORMAT } from "../wire/format.ts";
 import { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
 import { PendingRequests } from "./pending-requests.ts";
@@ -11,7 +12,7 @@ const REQUEST = { kind: "text", text: "{}" } as const;
 /** Requests of a node that knows one of 0.1.0, whose heartbeats have no clock, and two later ones. */
 function setup() {
   const published: string[] = [];
-  const wire = { isUp: true, publish: (subject: string) => void published.push(subject) };
+  const wire = { isUp: true, format: JSON_FORMAT, publish: (subject: string) => void published.push(subject) };
   const nodes = new Nodes({
     self: "own",
     heartbeatMs: 1000,

@@ -1,6 +1,5 @@
 /** Requests to other nodes: to all known nodes, or to one. */
 import type { Nodes, OtherNode } from "../nodes/nodes.ts";
-import { request } from "../wire/encode.ts";
 import type { NodeRequest, NodeResponse } from "../wire/messages.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -34,8 +33,9 @@ export class Requests {
     const number = nextNumber();
     pending.add(number, names, done);
     const to = asked.length < all.length ? names.map((name) => subjects.node(name)) : [subjects.all];
-    if (names.length > 0)
-      for (const subject of to) wire.publish(subject, request(self, one), subjects.response(number));
+    if (names.length === 0) return;
+    const text = wire.format.request(self, one);
+    for (const subject of to) wire.publish(subject, text, subjects.response(number));
   }
 
   /**
@@ -67,6 +67,6 @@ export class Requests {
     const { self, wire, subjects, pending, nextNumber } = this.parts;
     const number = nextNumber();
     pending.add(number, [name], (responses) => done(responses.get(name)));
-    wire.publish(subjects.node(name), request(self, one), subjects.response(number));
+    wire.publish(subjects.node(name), wire.format.request(self, one), subjects.response(number));
   }
 }

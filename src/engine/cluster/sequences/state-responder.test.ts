@@ -4,6 +4,7 @@ import type { MemberState } from "../../engine.ts";
 import { PendingRequests, RESPONSE_TIMEOUT_MS, WHOLE_RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
 import { sequencesOf } from "../requests/response-parts.ts";
 import { responsePart } from "../wire/decode.ts";
+import { JSON_FORMAT } from "../wire/format.ts";
 import type { NodeResponse, ResponsePart } from "../wire/messages.ts";
 import { ITEM_MAX_BYTES } from "../wire/payload.ts";
 import { BURST_BYTES, QUEUED_CHANNELS_MAX, RATE_BYTES_PER_SECOND, SequenceStateResponder } from "./state-responder.ts";
@@ -35,6 +36,7 @@ function responding() {
         return channel.startsWith("large") ? members : [];
       },
     },
+    format: JSON_FORMAT,
     outgoing: { state: () => ({ epoch: 1, n: 2 }) },
     boundary: {
       run: (_context, work) => {

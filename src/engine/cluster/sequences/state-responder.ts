@@ -7,7 +7,7 @@ import type { SpaceId } from "../../../base/ids.ts";
 import type { EngineCallbacks } from "../../engine.ts";
 import type { FailureBoundary } from "../nodes/failure-boundary.ts";
 import { RESPONSE_TIMEOUT_MS, WHOLE_RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
-import { responsePart } from "../wire/encode.ts";
+import type { Format } from "../wire/format.ts";
 import type { SequenceState } from "../wire/messages.ts";
 import { chunked, ITEM_MAX_BYTES, PARTS_MAX } from "../wire/payload.ts";
 import type { OutgoingSequences } from "./outgoing-sequences.ts";
@@ -37,6 +37,7 @@ interface QueuedRequest {
 interface SequenceStateResponderParts {
   readonly local: Pick<EngineCallbacks, "id" | "localMembers">;
   readonly outgoing: Pick<OutgoingSequences, "state">;
+  readonly format: Pick<Format, "responsePart">;
   readonly boundary: Pick<FailureBoundary, "run">;
   readonly nowMs: () => number;
   readonly later: (run: () => void, ms: number) => void;
@@ -158,8 +159,9 @@ export class SequenceStateResponder {
   }
 
   private whole(state: SequenceState): string {
-    const { id } = this.parts.local;
-    return responsePart({ node: id, part: 0, parts: 1, response: { kind: "sequences", sequences: [state] } });
+    const { local, format } = this.parts;
+    const { id } = local;
+    return format.responsePart({ node: id, part: 0, parts: 1, response: { kind: "sequences", sequences: [state] } });
   }
 
   /** A sequence is read when its part is made: its sequence number and its members are of the same moment. */
@@ -169,11 +171,12 @@ export class SequenceStateResponder {
 
   /** The number of parts is known only with the last one: until then, each part announces one more. */
   private *encode(states: Iterable<SequenceState>): Generator<string> {
-    const { id } = this.parts.local;
+    const { local, format } = this.parts;
+    const { id } = local;
     let part = 0;
     let ready: SequenceState[] | undefined;
     const text = (sequences: readonly SequenceState[], parts: number): string =>
-      responsePart({ node: id, part, parts, response: { kind: "sequences", sequences } });
+      format.responsePart({ node: id, part, parts, response: { kind: "sequences", sequences } });
     for (const some of chunked(splitStates(states))) {
       if (ready) {
         if (part + 2 > PARTS_MAX) return;

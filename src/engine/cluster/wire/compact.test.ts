@@ -108,6 +108,23 @@ describe("a text between workers", () => {
     expect(compact.deliveryCountOf(compact.deliveryCount(receipt))).toEqual(receipt);
   });
 
+  test("of a question for the state of a sequence, and its answer, are read as they were written", () => {
+    const known = fc.array(member, { maxLength: 3 });
+    fc.assert(
+      fc.property(place, known, maybe(count), ({ node: name, app, channel: asked, epoch, n }, members, idleMs) => {
+        const question = { kind: "sequences" as const, channels: [[app, asked]] as const };
+        expect(COMPACT_FORMAT.nodeMessage(COMPACT_FORMAT.request(name, question))).toEqual({
+          kind: "request",
+          node: name,
+          request: question,
+        });
+        const state = { app, channel: asked, epoch, n, members, idleMs, earlierIdleMs: idleMs, clockMs: idleMs };
+        const part = { node: name, part: 0, parts: 1, response: { kind: "sequences" as const, sequences: [state] } };
+        expect(COMPACT_FORMAT.responsePartOf(COMPACT_FORMAT.responsePart(part))).toEqual(part);
+      }),
+    );
+  });
+
   test("of another kind is left to the JSON format", () => {
     const at = { node: "n1", app: APP, channel: "c", epoch: 1, n: 1 };
     const text = JSON_FORMAT.message(at, { from: "ann", metadataJson: undefined, dataJson: "1" });

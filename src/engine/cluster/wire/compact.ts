@@ -11,13 +11,24 @@ import type { SpaceId } from "../../../base/ids.ts";
 import type { Envelope, MemberState, Stored } from "../../engine.ts";
 import { type Fields, trustedMemberOf } from "./decode-entries.ts";
 import { memberFields } from "./encode.ts";
-import type { DeliveryCount, DirectMessage, MembersChange, SequenceItem, SequencePlace } from "./messages.ts";
+import type {
+  DeliveryCount,
+  DirectMessage,
+  MembersChange,
+  RequestMessage,
+  ResponsePart,
+  SequenceItem,
+  SequencePlace,
+  SequenceState,
+} from "./messages.ts";
 
-const KIND = { message: "M", members: "C", direct: "D", receipt: "R" } as const;
+const KIND = { message: "M", members: "C", direct: "D", receipt: "R", question: "Q", state: "S" } as const;
 const MESSAGE = KIND.message.charCodeAt(0);
 const MEMBERS = KIND.members.charCodeAt(0);
 const DIRECT = KIND.direct.charCodeAt(0);
 const RECEIPT = KIND.receipt.charCodeAt(0);
+const QUESTION = KIND.question.charCodeAt(0);
+const STATE = KIND.state.charCodeAt(0);
 const SEPARATOR = "\n";
 /** In place of the characters of the metadata: there is none. */
 const NO_METADATA = -1;
@@ -64,6 +75,11 @@ class Fieldwise {
 
   number(): number {
     return Number(this.next());
+  }
+
+  count(): number | undefined {
+    const field = this.next();
+    return field === "" ? undefined : Number(field);
   }
 
   optional(): string | undefined {
@@ -149,7 +165,7 @@ export function directMessageOf(text: string): DirectMessage | undefined {
   const app = fields.next() as SpaceId;
   const to = fields.next();
   const flags = fields.number();
-  const before = fields.optional();
+  const oldest = fields.count();
   const from = fields.next();
   const chars = fields.number();
   const id = fields.optional();
@@ -167,7 +183,7 @@ export function directMessageOf(text: string): DirectMessage | undefined {
           ...(flags & SENT_EARLIER && { sentEarlier: true }),
         }
       : plain;
-  return { node, number, app, to, envelope, isNext, oldest: before === undefined ? undefined : Number(before) };
+  return { node, number, app, to, envelope, isNext, oldest };
 }
 
 export function deliveryCount({ node, count, isDeferred, isLate }: DeliveryCount): string {
@@ -182,4 +198,36 @@ export function deliveryCountOf(text: string): DeliveryCount | undefined {
   const [node, count, flags] = [nodeOf(fields.next()), fields.number(), fields.number()];
   if (flags === 0) return { node, count };
   return { node, count, isDeferred: (flags & IS_DEFERRED) !== 0, isLate: (flags & IS_LATE) !== 0 };
+}
+
+// With the first subscriber of a channel, each other worker is asked for the state of its sequence.
+
+export const sequenceQuestion = (node: string, app: SpaceId, channel: string): string =>
+  `Q${node}\n${app}\n${channel}\n`;
+
+/** undefined: it is of another kind, and not compact. */
+export function sequenceQuestionOf(text: string): RequestMessage | undefined {
+  if (text.charCodeAt(0) !== QUESTION) return undefined;
+  fields.begin(text);
+  const [node, app, channel] = [nodeOf(fields.next()), fields.next() as SpaceId, fields.next()];
+  return { kind: "request", node, request: { kind: "sequences", channels: [[app, channel]] } };
+}
+
+export function sequenceState(node: string, state: SequenceState): string {
+  const { app, channel, epoch, n, idleMs = "", earlierIdleMs = "", clockMs = "", members: known } = state;
+  const list = known.length === 0 ? "" : JSON.stringify(known.map((one) => memberFields(one, node)));
+  return `S${node}\n${app}\n${channel}\n${epoch}\n${n}\n${idleMs}\n${earlierIdleMs}\n${clockMs}\n${list}`;
+}
+
+/** undefined: it is of another kind, and not compact. */
+export function sequenceStateOf(text: string): ResponsePart | undefined {
+  if (text.charCodeAt(0) !== STATE) return undefined;
+  fields.begin(text);
+  const node = nodeOf(fields.next());
+  const [app, channel, epoch, n] = [fields.next() as SpaceId, fields.next(), fields.number(), fields.number()];
+  const [idleMs, earlierIdleMs, clockMs] = [fields.count(), fields.count(), fields.count()];
+  const list = fields.rest();
+  const known = list === "" ? [] : (JSON.parse(list) as Fields[]).map((one) => trustedMemberOf(one, node));
+  const state: SequenceState = { app, channel, epoch, n, members: known, idleMs, earlierIdleMs, clockMs };
+  return { node, part: 0, parts: 1, response: { kind: "sequences", sequences: [state] } };
 }

@@ -7,7 +7,15 @@ import type { Envelope } from "../../engine.ts";
 import * as compact from "./compact.ts";
 import * as decode from "./decode.ts";
 import * as encode from "./encode.ts";
-import type { DeliveryCount, DirectMessage, MembersChange, SequenceItem, SequencePlace } from "./messages.ts";
+import type {
+  DeliveryCount,
+  DirectMessage,
+  MembersChange,
+  NodeRequest,
+  ResponsePart,
+  SequenceItem,
+  SequencePlace,
+} from "./messages.ts";
 
 export interface Format {
   message(place: SequencePlace, envelope: Envelope): string;
@@ -19,6 +27,10 @@ export interface Format {
   directMessageOf(text: string, isSubjectOf: (message: DirectMessage) => boolean): DirectMessage | undefined;
   deliveryCount(receipt: DeliveryCount): string;
   deliveryCountOf(text: string): DeliveryCount | undefined;
+  request(node: string, request: NodeRequest): string;
+  nodeMessage(text: string): decode.NodeMessage | undefined;
+  responsePart(part: ResponsePart): string;
+  responsePartOf(text: string): ResponsePart | undefined;
 }
 
 export const JSON_FORMAT: Format = {
@@ -37,6 +49,10 @@ export const JSON_FORMAT: Format = {
   },
   deliveryCount: encode.deliveryCount,
   deliveryCountOf: decode.deliveryCount,
+  request: encode.request,
+  nodeMessage: decode.nodeMessage,
+  responsePart: encode.responsePart,
+  responsePartOf: decode.responsePart,
 };
 
 export const COMPACT_FORMAT: Format = {
@@ -48,4 +64,15 @@ export const COMPACT_FORMAT: Format = {
   directMessageOf: compact.directMessageOf,
   deliveryCount: compact.deliveryCount,
   deliveryCountOf: compact.deliveryCountOf,
+  request: (node, request) => {
+    const [only, ...others] = request.kind === "sequences" ? request.channels : [];
+    return only && others.length === 0 ? compact.sequenceQuestion(node, ...only) : encode.request(node, request);
+  },
+  nodeMessage: (text) => compact.sequenceQuestionOf(text) ?? decode.nodeMessage(text),
+  responsePart: (one) => {
+    const [only, ...others] = one.response.kind === "sequences" ? one.response.sequences : [];
+    const isWhole = only && others.length === 0 && one.parts === 1;
+    return isWhole ? compact.sequenceState(one.node, only) : encode.responsePart(one);
+  },
+  responsePartOf: (text) => compact.sequenceStateOf(text) ?? decode.responsePart(text),
 };
