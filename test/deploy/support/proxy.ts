@@ -22,6 +22,17 @@ export interface Proxy {
   stop(): Promise<void>;
 }
 
+/** Replaces the addresses of the examples. */
+export const addressesOf = (nodes: readonly number[]): [from: string, to: string][] =>
+  nodes.map((port, at) => [`10.0.0.1${at + 1}:8080`, `127.0.0.1:${port}`]);
+
+/** Whether something answers there. */
+export const answers = (url: string): Promise<boolean> =>
+  fetch(`${url}/healthz`, { tls: { rejectUnauthorized: false } }).then(
+    () => true,
+    () => false,
+  );
+
 /** A text that must not be in any log. */
 const SECRET = "hush-hush-hush";
 /** A refused credential counts as ten connects. */
