@@ -6,7 +6,7 @@ import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
 import { changed, PROJECT, read } from "./files.ts";
 import { Running } from "./program.ts";
-import { addressesOf, answers, type Proxy } from "./proxy.ts";
+import { addressesOf, answers, type RunningProxy } from "./proxy.ts";
 
 export const caddy = Bun.which("caddy") ?? undefined;
 
@@ -32,13 +32,13 @@ function placed(path: string, folder: string, port: number, nodes: readonly numb
       [/^\{$/m, "{\n\tadmin off\n\tauto_https disable_redirects\n\tskip_install_trust"],
       [`${names} {`, `${sites} {\n\tbind 127.0.0.1\n\ttls ${tls}`],
       ["/var/log/caddy/parley.log", `${folder}/access.log`],
-      ...addressesOf(nodes),
+      ...addressesOf(nodes, (address) => ` ${address}`),
     ),
   );
   return file;
 }
 
-export async function startCaddy(path: string, nodes: readonly number[]): Promise<Proxy> {
+export async function startCaddy(path: string, nodes: readonly number[]): Promise<RunningProxy> {
   const folder = tempFolder();
   const port = await freePort();
   const url = `https://127.0.0.1:${port}`;

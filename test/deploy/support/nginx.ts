@@ -6,7 +6,7 @@ import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
 import { changed, PROJECT, read } from "./files.ts";
 import { Running } from "./program.ts";
-import { addressesOf, answers, type Proxy } from "./proxy.ts";
+import { addressesOf, answers, type RunningProxy } from "./proxy.ts";
 
 export const nginx = Bun.which("nginx") ?? (existsSync("/usr/sbin/nginx") ? "/usr/sbin/nginx" : undefined);
 
@@ -43,11 +43,11 @@ export function withTls(path: string, folder: string, port: number, nodes: reado
     ["/etc/nginx/tls/fullchain.pem", join(PROJECT, "test/fixtures/tls/one.crt")],
     ["/etc/nginx/tls/privkey.pem", join(PROJECT, "test/fixtures/tls/one.key")],
     ["listen 443 ", `listen 127.0.0.1:${port} `],
-    ...addressesOf(nodes),
+    ...addressesOf(nodes, (address) => `    server ${address} max_fails=0;\n`),
   );
 }
 
-export async function startNginx(path: string, nodes: readonly number[]): Promise<Proxy> {
+export async function startNginx(path: string, nodes: readonly number[]): Promise<RunningProxy> {
   const folder = tempFolder();
   const port = await freePort();
   const url = `https://127.0.0.1:${port}`;
