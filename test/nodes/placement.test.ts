@@ -137,7 +137,7 @@ describe.skipIf(!IS_FULL).each([
           const [one, other] = await nodesOf(...lobby.peerIds());
           return one !== "" && one === other;
         });
-        await until("a message arrives", () => exchanged(lobby, "again"));
+        await until("a message arrives", () => exchanged(lobby, "after the kill"));
       }
       expect(proxy.logged()).toContain('/v1"');
       expect(proxy.logged()).not.toContain(key);
