@@ -11,7 +11,7 @@ setDefaultTimeout(60_000);
 const NAMES = Array.from({ length: 60 }, (_, at) => `lobby-${at}`);
 /** A third of the names is 20; fewer than this on a node would be a coincidence of one in ten thousand. */
 const NAMES_PER_NODE_MIN = 6;
-/** So many requests at random reach more than one of three nodes. */
+/** Requests at random that all reach the same one of three nodes would be a coincidence of one in 10^18. */
 const AT_RANDOM = 40;
 const SECRET = "hush-hush-hush";
 

@@ -29,7 +29,7 @@ interface Lobby {
   readonly client: Parley;
   /** The public SDK, which takes no path: the name is in the host. */
   readonly sdk: SignallingClient;
-  /** Of both, as they are now. */
+  /** The ids of both peers, which change with a reconnect. */
   readonly peerIds: () => (string | undefined)[];
   readonly heard: string[];
   readonly close: () => Promise<void>;
@@ -133,7 +133,7 @@ describe.skipIf(!IS_FULL).each([
       const [killed] = cluster.pair;
       await killed.kill("SIGKILL");
       for (const lobby of lobbies) {
-        await until(`${lobby.name} is together again`, async () => {
+        await until("the peers of a name are together", async () => {
           const [one, other] = await nodesOf(...lobby.peerIds());
           return one !== "" && one === other;
         });

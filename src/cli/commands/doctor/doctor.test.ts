@@ -4,7 +4,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../../../config/load.ts";
 import type { NodeFacts } from "../../../node/status/facts.ts";
-import { databaseAddress, factsOf, hasLocalServers, natsAddress, storageOf } from "../../../node/status/facts.ts";
+import { databaseAddress, factsOf, natsAddress, storageOf } from "../../../node/status/facts.ts";
 import { parley, startServer, withServer } from "../../testing/kit.ts";
 import type { BackupEvidence } from "./backups.ts";
 import { CHECKS, examine, examineWithoutServer } from "./checks.ts";
@@ -320,15 +320,6 @@ test.each([
   ["postgres://u@db/x?sslmode=verify-full", { isLocal: false, tls: "verified", hasCredentials: false }],
 ] as const)("the address of a database is described: %s", (url, link) => {
   expect(databaseAddress(url)).toEqual(link);
-});
-
-test.each([
-  ["", "", false],
-  ["postgres://u:p@db/x", "nats://a,b", false],
-  ["postgres://u:p@127.0.0.1/x", "", true],
-  ["postgres://u:p@db/x", "nats://localhost:4222", true],
-])("whether PostgreSQL %s or NATS %s is on this machine", (databaseUrl, natsUrl, isHere) => {
-  expect(hasLocalServers({ databaseUrl, natsUrl })).toBe(isHere);
 });
 
 test("STUN servers that do not answer are found, over UDP and TCP", async () => {
