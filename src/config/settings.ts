@@ -58,7 +58,7 @@ export const SETTINGS = {
   workers: setting<number | "auto">({
     env: "PARLEY_WORKERS",
     initial: 1,
-    meaning: `processes that share the port and the work (Linux): a number up to ${WORKERS_MAX}, or auto for one per core`,
+    meaning: `processes that share the port and the work (Linux): a number up to ${WORKERS_MAX}, or auto: one per core that the service may use, fewer with less than 256 MiB of memory each`,
     read: workers,
   }),
   data: setting({

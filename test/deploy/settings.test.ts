@@ -107,8 +107,8 @@ test("every file is read by a test", () => {
   const known = [
     /^deploy\/(README\.md|Dockerfile|grafana-dashboard\.json)$/,
     /^deploy\/compose\/(compose\.yaml|env\.example|nats\.conf|nginx\.conf)$/,
-    /^deploy\/nginx\/(nginx|parley-http|parley-proxy)\.conf$/,
-    /^deploy\/caddy\/Caddyfile$/,
+    /^deploy\/nginx\/(nginx|placement|parley-http|parley-proxy)\.conf$/,
+    /^deploy\/caddy\/(placement\.)?Caddyfile$/,
     /^deploy\/systemd\/parley\.(service|env\.example)$/,
     /^deploy\/kubernetes\/[a-z.]+\.yaml$/,
     // By the suite `release`.

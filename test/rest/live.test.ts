@@ -211,6 +211,7 @@ test("nodes: every node with its load and its links", async () => {
     const [node] = data;
     expect(Number(node?.startedAt)).toBeWithin(Date.now() / 1000 - 600, Date.now() / 1000 + 1);
     expect(Number(node?.rssBytes)).toBeGreaterThan(1e6);
+    expect(Number(node?.messagesPerSec)).toBeWithin(0, 1e6);
     expect(Number(node?.cpu)).toBeWithin(0, 64);
     expect(Number(node?.loopLagMs)).toBeWithin(0, 60_000);
     return data.some(({ connections }) => Number(connections) > 0);

@@ -70,6 +70,10 @@ export function natsAddress(text: string): ServerAddress {
   };
 }
 
+/** PostgreSQL or NATS share this machine's cores with the service. */
+export const hasLocalServers = ({ databaseUrl, natsUrl }: Pick<Config, "databaseUrl" | "natsUrl">): boolean =>
+  (databaseUrl !== "" && databaseAddress(databaseUrl).isLocal) || (natsUrl !== "" && natsAddress(natsUrl).isLocal);
+
 export function storageOf(url: string, env: Readonly<Record<string, string | undefined>>): NodeFacts["storage"] {
   if (url === "") return { kind: "folder", isEncrypted: true };
   const endpoint = (URL.canParse(url) && new URL(url).searchParams.get("endpoint")) || env.AWS_ENDPOINT_URL_S3;

@@ -18,6 +18,7 @@ export function answerNodeStatus(
     startedAt,
     connections: hub.connections.count,
     channels: hub.spaces.channelCount,
+    messagesPerSec: hub.sampling.series.values("messages", "15m").values.at(-1) ?? 0,
     cpu: rounded(vitals.cpu),
     rssBytes: process.memoryUsage.rss(),
     loopLagMs: rounded(vitals.loopLagMs),

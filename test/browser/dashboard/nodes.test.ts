@@ -146,6 +146,28 @@ test("every page opens by clicking, whatever the node", async () => {
   }
 });
 
+/** More than a hundred above the mean of three nodes. */
+const UNEVEN = 160;
+
+test("a node with many more connections than the others is named, with a link to what one can do", async () => {
+  await using dashboard = await Dashboard.open(browser(), node(0).url, { token: node(0).adminToken });
+  const page = await dashboard.page("/nodes");
+  await page.getByRole("heading", { name: /^3 nodes/ }).waitFor();
+  const notice = page.locator(".notice");
+  expect(await notice.count()).toBe(0);
+  const query = tokenQuery(selfSigned(key.keyId, key.secret, { sub: "many" }));
+  const many = await Promise.all(Array.from({ length: UNEVEN }, () => connect(node(1), query)));
+  try {
+    await notice.waitFor();
+    expect(await notice.innerText()).toMatch(/has 16\d connections, [23]\.\d times the mean/);
+    const href = await link(page, "What you can do").getAttribute("href");
+    expect(href).toBe(`${node(0).url}/docs/scale#uneven-nodes-and-workers`);
+    expect(await (await fetch(href ?? "")).text()).toContain('id="uneven-nodes-and-workers"');
+  } finally {
+    for (const wire of many) wire.drop();
+  }
+});
+
 test("a node that stops is shown as away, and the rest of the page goes on", async () => {
   await using dashboard = await Dashboard.open(browser(), node(0).url, { token: node(0).adminToken });
   const page = await dashboard.page("/nodes");

@@ -14,13 +14,30 @@ import { until, within } from "../../support/wait.ts";
 import { welcomed } from "../../support/wire/connect.ts";
 import type { Wire } from "../../support/wire/wire.ts";
 
-export interface Proxy {
+export interface RunningProxy {
   /** https://127.0.0.1:port */
   readonly url: string;
   /** Everything it has logged so far, access and errors. */
   logged(): string;
   stop(): Promise<void>;
 }
+
+/** Replaces the three addresses of the examples. With fewer nodes the last ones are removed, with what is around them. */
+export const addressesOf = (
+  nodes: readonly number[],
+  around: (address: string) => string,
+): [from: string, to: string][] =>
+  [1, 2, 3].map((at) => {
+    const [address, port] = [`10.0.0.1${at}:8080`, nodes[at - 1]];
+    return port === undefined ? [around(address), ""] : [address, `127.0.0.1:${port}`];
+  });
+
+/** Whether something answers there. */
+export const answers = (url: string): Promise<boolean> =>
+  fetch(`${url}/healthz`, { tls: { rejectUnauthorized: false } }).then(
+    () => true,
+    () => false,
+  );
 
 /** A text that must not be in any log. */
 const SECRET = "hush-hush-hush";
@@ -47,10 +64,10 @@ function longestToken(secretKey: string): string {
   return forge({ alg: "HS256", kid, typ: "JWT" }, JSON.stringify(claims).replaceAll("é", "\\u00e9"), secret);
 }
 
-export function proxySuite(name: string, start: (nodes: readonly number[]) => Promise<Proxy>): void {
+export function proxySuite(name: string, start: (nodes: readonly number[]) => Promise<RunningProxy>): void {
   describe(`${name} in front of Parley`, () => {
     let node: Server;
-    let proxy: Proxy;
+    let proxy: RunningProxy;
     const asked: string[] = [];
     const draining = createServer({ maxHeaderSize: REQUEST_HEAD_MAX_BYTES }, (asking, answer) => {
       asked.push(`${asking.method} ${asking.url?.split("?")[0]}`);

@@ -70,6 +70,8 @@ export interface NodeState {
   readonly startedAt: number;
   readonly connections: number;
   readonly channels: number;
+  /** Absent: a node of an earlier version. */
+  readonly messagesPerSec?: number;
   readonly cpu: number;
   readonly rssBytes: number;
   readonly loopLagMs: number;

@@ -2,9 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { type Loaded, loadForDataFolder } from "../../../config/load.ts";
 import { type LoadPages, type Node, startNode } from "../../../node/node.ts";
-import { openFilesLimit } from "../../../node/status/facts.ts";
+import { hasLocalServers, openFilesLimit } from "../../../node/status/facts.ts";
 import { type Log, makeLog } from "../../../telemetry/log.ts";
-import { CAN_SHARE_PORTS, workerCount } from "../../../workers/count.ts";
+import { CAN_SHARE_PORTS, chosenWorkers, thisMachine } from "../../../workers/count.ts";
 import { LOW_OPEN_FILES } from "../../line/defaults.ts";
 import type { Input } from "../../line/input.ts";
 import { announce, keepFirstRun } from "./announce.ts";
@@ -27,7 +27,10 @@ async function up(loaded: Loaded, loadPages?: LoadPages): Promise<void> {
   for (const warning of warnings) log.warn(warning);
   if (openFilesLimit() < LOW_OPEN_FILES)
     log.warn(`the limit of open files is ${openFilesLimit()}, and each connection needs one (ulimit -n, LimitNOFILE)`);
-  const count = loadPages ? 1 : workerCount(config.workers);
+  const { count, why } = loadPages
+    ? { count: 1 }
+    : chosenWorkers(config.workers, () => thisMachine(hasLocalServers(config)));
+  if (why !== undefined) log.info(`--workers auto: ${why}${openFilesClause()}`);
   if (count > 1 && CAN_SHARE_PORTS) {
     // Loaded only where it is used.
     const { upWorkers } = await import("./up-workers.ts");
@@ -50,6 +53,12 @@ async function up(loaded: Loaded, loadPages?: LoadPages): Promise<void> {
   // Before the ready line is printed, because a SIGTERM may follow at once and needs its handler.
   shutdown = onEnd(node, log, 2 * config.drainSeconds * 1000 + DRAIN_SLACK_MS);
   announce({ ...addressesOf(node), firstRunText: await keepFirstRun(node, config.data) }, config, log);
+}
+
+/** Where files are the limit, more workers hold more connections. */
+function openFilesClause(): string {
+  const limit = openFilesLimit();
+  return Number.isFinite(limit) ? `; each may open ${limit} files, and each connection takes one` : "";
 }
 
 const addressesOf = ({ url, host, adminUrl, port, adminPort }: Node) => ({ url, host, adminUrl, port, adminPort });

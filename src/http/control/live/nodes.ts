@@ -15,6 +15,11 @@ const node = lazily(() =>
       startedAt: unixSeconds(),
       connections: z.int().min(0),
       channels: z.int().min(0).describe("Channels with subscribers on this node"),
+      messagesPerSec: z
+        .number()
+        .min(0)
+        .optional()
+        .describe("Accepted publishes and sends over the last whole 5 seconds. Absent: a node of an earlier version"),
       cpu: z.number().min(0).describe("Share of one core over the last seconds: 0.5 is half a core"),
       rssBytes: z.int().min(0).describe("Memory of the process"),
       loopLagMs: z.number().min(0).describe("The longest delay of the event loop in the last seconds"),

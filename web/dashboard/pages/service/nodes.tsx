@@ -1,29 +1,41 @@
 /** The nodes of the service: what each one carries, and how it is. */
 import type { PageParameters } from "../../address/router.ts";
+import { type Imbalance, imbalanceOf } from "../../live/imbalance.ts";
 import { type SeenNode, useNodes } from "../../live/nodes.ts";
+import { useOrigin } from "../../live/origin.ts";
 import { bytes, percent, rate, whole } from "../../text/format.ts";
 import { NodeLinks } from "../../ui/node-badges.tsx";
-import { Empty } from "../../ui/notice.tsx";
+import { Empty, Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Name, Time } from "../../ui/values.tsx";
 
 const REFRESH_MS = 2000;
 
+const nameOf = ({ nodeId, worker }: SeenNode): string =>
+  worker === undefined ? nodeId : `${nodeId} · worker ${worker}`;
+
 const COLUMNS: readonly Column<SeenNode>[] = [
   {
     title: "Node",
-    width: 20,
-    cell: ({ nodeId, worker }) => <Name>{worker === undefined ? nodeId : `${nodeId} · worker ${worker}`}</Name>,
+    width: 18,
+    cell: (node) => <Name>{nameOf(node)}</Name>,
   },
   { title: "Connections", width: 10, isNumber: true, cell: (node) => whole(node.connections) },
-  { title: "Channels", width: 8, isNumber: true, isMinor: true, cell: (node) => whole(node.channels) },
-  { title: "CPU", width: 7, isNumber: true, cell: (node) => percent(node.cpu) },
-  { title: "Memory", width: 9, isNumber: true, isMinor: true, cell: (node) => bytes(node.rssBytes) },
-  { title: "Loop lag", width: 9, isNumber: true, isMinor: true, cell: (node) => `${rate(node.loopLagMs)} ms` },
+  { title: "Channels", width: 7, isNumber: true, isMinor: true, cell: (node) => whole(node.channels) },
+  {
+    title: "Messages/s",
+    width: 9,
+    isNumber: true,
+    isMinor: true,
+    cell: ({ messagesPerSec }) => (messagesPerSec === undefined ? "" : rate(messagesPerSec)),
+  },
+  { title: "CPU", width: 6, isNumber: true, cell: (node) => percent(node.cpu) },
+  { title: "Memory", width: 8, isNumber: true, isMinor: true, cell: (node) => bytes(node.rssBytes) },
+  { title: "Loop lag", width: 8, isNumber: true, isMinor: true, cell: (node) => `${rate(node.loopLagMs)} ms` },
   { title: "Started", width: 10, isMinor: true, cell: (node) => <Time at={node.startedAt} /> },
   { title: "Version", width: 8, isMinor: true, cell: (node) => <Name>{node.version}</Name> },
-  { title: "Links", width: 19, cell: (node) => <NodeLinks node={node} /> },
+  { title: "Links", width: 16, cell: (node) => <NodeLinks node={node} /> },
 ];
 
 const counted = (count: number, noun: string): string => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
@@ -33,6 +45,7 @@ export function Nodes(_: { readonly at: PageParameters }) {
   const nodes = data ?? [];
   const present = nodes.filter(({ awaySince }) => awaySince === undefined);
   const connections = present.reduce((sum, node) => sum + node.connections, 0);
+  const imbalance = imbalanceOf(nodes);
   return (
     <Page
       title="Nodes"
@@ -41,6 +54,7 @@ export function Nodes(_: { readonly at: PageParameters }) {
       error={error}
       isComplete={isComplete}
     >
+      {imbalance && <UnevenConnections {...imbalance} />}
       <Card
         title={`${
           present.length < nodes.length
@@ -64,5 +78,16 @@ export function Nodes(_: { readonly at: PageParameters }) {
         <code>PARLEY_NATS_URL</code>). A node that stops stays in this list for ten minutes while the page is open.
       </p>
     </Page>
+  );
+}
+
+function UnevenConnections({ busiest, timesMean }: Imbalance) {
+  const origin = useOrigin();
+  return (
+    <Notice>
+      <strong>{nameOf(busiest)}</strong> has {whole(busiest.connections)} connections, {timesMean.toFixed(1)} times the
+      mean, and will be full while others have room. Open connections do not move by themselves.{" "}
+      <a href={`${origin}/docs/scale#uneven-nodes-and-workers`}>What you can do</a>
+    </Notice>
   );
 }
