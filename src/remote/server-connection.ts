@@ -3,11 +3,12 @@
  * or not. The calls of a turn travel in one frame.
  */
 import { randomUUID } from "node:crypto";
-import { HistoryUnavailable } from "../history/contract/history.ts";
+import { type Appended, type Batch, HistoryUnavailable } from "../history/contract/history.ts";
 import { StoreError, StoreUnreachable } from "../store/contract/store.ts";
 import { VERSION } from "../version.ts";
 import { decodeError, type WireError } from "./errors.ts";
-import { decode, encode, FrameReader, FrameWriter } from "./frames.ts";
+import { maxBytesOfBatch, numbered, readResults, writeBatch } from "./append-frames.ts";
+import { APPEND, CALLS, decode, encode, FrameReader, FrameWriter } from "./frames.ts";
 import {
   PING_EVERY_MS,
   PINGS_UNANSWERED_MAX,
@@ -21,7 +22,7 @@ import {
   UNANSWERED_MAX_CALLS,
 } from "./limits.ts";
 import { HELLO, isProbe, METHODS, PING, type Welcome } from "./methods.ts";
-import { CHANGED, FAILED, REWOUND } from "./worker.ts";
+import { CHANGED, FAILED, REWOUND } from "./responses.ts";
 
 interface Pending {
   readonly isHistory: boolean;
@@ -37,6 +38,8 @@ interface Connected {
 }
 
 const IS_HISTORY = METHODS.map(({ part }) => part === "history" || part === "historyCalls");
+const APPEND_METHOD = METHODS.findIndex(({ part, name }) => part === "history" && name === "append");
+const NR_MAX = 0xffffffff;
 const IS_PROBE = METHODS.map(isProbe);
 
 export class ServerConnection {
@@ -96,15 +99,9 @@ export class ServerConnection {
 
   call(method: number, args: readonly unknown[]): Promise<unknown> {
     const isHistory = IS_HISTORY[method] === true;
-    if (!this.isUp && method !== HELLO) return Promise.reject(unreachable(isHistory, this.whyDown()));
-    if (this.pending.size >= UNANSWERED_MAX_CALLS || this.pendingBytes >= UNANSWERED_MAX_BYTES)
-      return Promise.reject(
-        unreachable(
-          isHistory,
-          `${this.pending.size} calls with ${Math.round(this.pendingBytes)} bytes wait for the stores already`,
-        ),
-      );
-    const nr = ++this.lastNr;
+    const refusal = !this.isUp && method !== HELLO ? this.whyDown() : this.whyFull();
+    if (refusal !== undefined) return Promise.reject(unreachable(isHistory, refusal));
+    const nr = this.nextNr();
     const answer = new Promise<unknown>((resolve, reject) => {
       this.pending.set(nr, { isHistory, resolve, reject, bytes: 0 });
     });
@@ -112,9 +109,41 @@ export class ServerConnection {
     if (!this.isFlushing) {
       this.isFlushing = true;
       // No boundary: it catches what sending throws.
-      setImmediate(() => this.flush());
+      setImmediate(() => {
+        this.isFlushing = false;
+        this.flush();
+      });
     }
     return IS_PROBE[method] || method === HELLO ? this.withTimeout(nr, answer) : answer;
+  }
+
+  /** Sent at once: the batch has waited for what arrived in this turn. */
+  append(batch: Batch): Promise<readonly Appended[]> {
+    const refusal = this.isUp ? this.whyFull() : this.whyDown();
+    if (refusal !== undefined) return Promise.reject(unreachable(true, refusal));
+    const one = numbered(this.nextNr(), batch);
+    const maxBytes = one ? maxBytesOfBatch(one) : 0;
+    if (!one || maxBytes > REQUEST_MAX_BYTES) return this.call(APPEND_METHOD, [batch]) as Promise<readonly Appended[]>;
+    // In the order of the calls.
+    this.addCalls();
+    const bytes = this.connected?.writer.addWritten(APPEND, maxBytes, one, writeBatch) ?? 0;
+    this.pendingBytes += bytes;
+    const answer = new Promise<unknown>((resolve, reject) => {
+      this.pending.set(one.nr, { isHistory: true, resolve, reject, bytes });
+    });
+    this.connected?.writer.flush();
+    return answer as Promise<readonly Appended[]>;
+  }
+
+  /** 32 bits, because append-frames.ts has no more: what is not answered is among the last 50,000. */
+  private nextNr(): number {
+    this.lastNr = this.lastNr === NR_MAX ? 1 : this.lastNr + 1;
+    return this.lastNr;
+  }
+
+  private whyFull(): string | undefined {
+    if (this.pending.size < UNANSWERED_MAX_CALLS && this.pendingBytes < UNANSWERED_MAX_BYTES) return undefined;
+    return `${this.pending.size} calls with ${Math.round(this.pendingBytes)} bytes wait for the stores already`;
   }
 
   /** What is under way is rejected. */
@@ -149,32 +178,39 @@ export class ServerConnection {
     return one;
   }
 
+  /** One write for everything that was called. */
   private flush(): void {
-    this.isFlushing = false;
+    this.addCalls();
+    this.connected?.writer.flush();
+  }
+
+  /** One frame for all calls so far. */
+  private addCalls(): void {
     const { calls, connected } = this;
+    if (calls.length === 0) return;
     this.calls = [];
     // Without a connection they were rejected when it was lost.
-    if (!connected || calls.length === 0) return;
+    if (!connected) return;
     try {
       const payload = encode(calls);
-      if (payload.length <= REQUEST_MAX_BYTES) return this.send(connected, calls, payload);
+      if (payload.length <= REQUEST_MAX_BYTES) return this.add(connected, calls, payload);
     } catch {
       // One of them cannot be encoded, or all together are too long: each by itself.
     }
-    for (let at = 0; at < calls.length; at += 3) this.sendAlone(connected, calls.slice(at, at + 3));
+    for (let at = 0; at < calls.length; at += 3) this.addAlone(connected, calls.slice(at, at + 3));
   }
 
-  private sendAlone(connected: Connected, call: readonly unknown[]): void {
+  private addAlone(connected: Connected, call: readonly unknown[]): void {
     try {
       const payload = encode(call);
-      if (payload.length <= REQUEST_MAX_BYTES) return this.send(connected, call, payload);
+      if (payload.length <= REQUEST_MAX_BYTES) return this.add(connected, call, payload);
       throw new StoreError(`a request to the store has ${payload.length} bytes, and ${REQUEST_MAX_BYTES} are allowed`);
     } catch (error) {
       this.take(call[0] as number)?.reject(error);
     }
   }
 
-  private send({ writer }: Connected, calls: readonly unknown[], payload: Buffer): void {
+  private add({ writer }: Connected, calls: readonly unknown[], payload: Buffer): void {
     const bytes = payload.length / (calls.length / 3);
     for (let at = 0; at < calls.length; at += 3) {
       const one = this.pending.get(calls[at] as number);
@@ -182,11 +218,16 @@ export class ServerConnection {
       one.bytes = bytes;
       this.pendingBytes += bytes;
     }
-    writer.send(payload);
+    writer.add(CALLS, payload);
   }
 
-  private receive(payload: Buffer): void {
+  private receive(kind: number, payload: Buffer): void {
     this.unansweredPings = 0;
+    if (kind === APPEND) {
+      const { nr, results } = readResults(payload);
+      this.take(nr)?.resolve(results);
+      return;
+    }
     const responses = decode(payload) as unknown[];
     for (let at = 0; at < responses.length; at += 3) {
       const kind = responses[at + 1];
@@ -216,7 +257,7 @@ export class ServerConnection {
   /** The error; `undefined`: it is connected. */
   private async tryConnect(): Promise<Error | undefined> {
     const connection = ++this.connection;
-    const reader = new FrameReader(RESPONSE_MAX_BYTES, (payload) => this.receive(payload));
+    const reader = new FrameReader(RESPONSE_MAX_BYTES, (kind, payload) => this.receive(kind, payload));
     const isThis = (): boolean => connection === this.connection;
     this.isConnecting = true;
     try {
