@@ -68,7 +68,8 @@ export async function start({ workers, main }: System, onOneCore: boolean): Prom
 }
 
 /** None for one process: another source tree may be older than workers. */
-export const workersArgs = (workers: number): readonly string[] => (workers === 1 ? [] : ["--workers", String(workers)]);
+export const workersArgs = (workers: number): readonly string[] =>
+  workers === 1 ? [] : ["--workers", String(workers)];
 
 export async function untilReady(url: URL, pid: number, workers: number): Promise<void> {
   if (workers === 1) {

@@ -50,7 +50,12 @@ export class FrameWriter {
   }
 
   /** `write` puts a payload of at most that many bytes into the buffer, from `at`, and returns where it ends. Returns its length. */
-  addWritten<T>(kind: number, maxBytes: number, value: T, write: (value: T, into: Buffer, at: number) => number): number {
+  addWritten<T>(
+    kind: number,
+    maxBytes: number,
+    value: T,
+    write: (value: T, into: Buffer, at: number) => number,
+  ): number {
     const at = this.begin(maxBytes);
     const end = write(value, this.collected, at);
     this.finish(kind, at, end);
@@ -64,7 +69,8 @@ export class FrameWriter {
     this.end = 0;
     const taken = this.waitingBytes > 0 ? 0 : Math.max(0, this.socket.write(collected.subarray(0, end)));
     if (taken < end) this.keep(collected.subarray(taken, end));
-    if (taken < end || collected.length > COLLECTED_KEPT_BYTES) this.collected = Buffer.allocUnsafeSlow(COLLECTED_BYTES);
+    if (taken < end || collected.length > COLLECTED_KEPT_BYTES)
+      this.collected = Buffer.allocUnsafeSlow(COLLECTED_BYTES);
   }
 
   /** The socket takes bytes again. */

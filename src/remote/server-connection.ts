@@ -3,11 +3,11 @@
  * or not. The calls of a turn travel in one frame.
  */
 import { randomUUID } from "node:crypto";
-import { type Appended, type Batch, HistoryUnavailable } from "../history/contract/history.ts";
+import type { Appended, Batch } from "../history/contract/history.ts";
 import { StoreError, StoreUnreachable } from "../store/contract/store.ts";
 import { VERSION } from "../version.ts";
-import { decodeError, type WireError } from "./errors.ts";
 import { maxBytesOfBatch, numbered, readResults, writeBatch } from "./append-frames.ts";
+import { decodeError, type WireError } from "./errors.ts";
 import { APPEND, CALLS, decode, encode, FrameReader, FrameWriter } from "./frames.ts";
 import {
   PING_EVERY_MS,
@@ -18,19 +18,10 @@ import {
   REQUEST_MAX_BYTES,
   RESPONSE_MAX_BYTES,
   START_WAIT_MS,
-  UNANSWERED_MAX_BYTES,
-  UNANSWERED_MAX_CALLS,
 } from "./limits.ts";
 import { HELLO, isProbe, METHODS, PING, type Welcome } from "./methods.ts";
 import { CHANGED, FAILED, REWOUND } from "./responses.ts";
-
-interface Pending {
-  readonly isHistory: boolean;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  /** Its share of the frame that it was sent in. */
-  bytes: number;
-}
+import { Unanswered, unreachable } from "./unanswered.ts";
 
 interface Connected {
   readonly socket: { terminate(): unknown };
@@ -39,7 +30,6 @@ interface Connected {
 
 const IS_HISTORY = METHODS.map(({ part }) => part === "history" || part === "historyCalls");
 const APPEND_METHOD = METHODS.findIndex(({ part, name }) => part === "history" && name === "append");
-const NR_MAX = 0xffffffff;
 const IS_PROBE = METHODS.map(isProbe);
 
 export class ServerConnection {
@@ -53,11 +43,8 @@ export class ServerConnection {
   private isClosed = false;
   private welcome: Welcome | undefined;
   private reason = "";
-  private lastNr = 0;
-  /** Calls that are not answered. Bound: UNANSWERED_MAX_CALLS and UNANSWERED_MAX_BYTES, further ones are refused. */
-  private readonly pending = new Map<number, Pending>();
-  private pendingBytes = 0;
-  /** Calls of this turn: number, method and arguments of each. Bound: as `pending`. */
+  private readonly unanswered = new Unanswered();
+  /** Calls of this turn: number, method and arguments of each. Bound: UNANSWERED_MAX_CALLS, further ones are refused. */
   private calls: unknown[] = [];
   private isFlushing = false;
   private unansweredPings = 0;
@@ -99,12 +86,10 @@ export class ServerConnection {
 
   call(method: number, args: readonly unknown[]): Promise<unknown> {
     const isHistory = IS_HISTORY[method] === true;
-    const refusal = !this.isUp && method !== HELLO ? this.whyDown() : this.whyFull();
+    const refusal = !this.isUp && method !== HELLO ? this.whyDown() : this.unanswered.whyFull;
     if (refusal !== undefined) return Promise.reject(unreachable(isHistory, refusal));
-    const nr = this.nextNr();
-    const answer = new Promise<unknown>((resolve, reject) => {
-      this.pending.set(nr, { isHistory, resolve, reject, bytes: 0 });
-    });
+    const nr = this.unanswered.nextNr();
+    const answer = this.unanswered.wait(nr, isHistory);
     this.calls.push(nr, method, args);
     if (!this.isFlushing) {
       this.isFlushing = true;
@@ -119,31 +104,18 @@ export class ServerConnection {
 
   /** Sent at once: the batch has waited for what arrived in this turn. */
   append(batch: Batch): Promise<readonly Appended[]> {
-    const refusal = this.isUp ? this.whyFull() : this.whyDown();
+    const refusal = this.isUp ? this.unanswered.whyFull : this.whyDown();
     if (refusal !== undefined) return Promise.reject(unreachable(true, refusal));
-    const one = numbered(this.nextNr(), batch);
+    const one = numbered(this.unanswered.nextNr(), batch);
     const maxBytes = one ? maxBytesOfBatch(one) : 0;
     if (!one || maxBytes > REQUEST_MAX_BYTES) return this.call(APPEND_METHOD, [batch]) as Promise<readonly Appended[]>;
     // In the order of the calls.
     this.addCalls();
     const bytes = this.connected?.writer.addWritten(APPEND, maxBytes, one, writeBatch) ?? 0;
-    this.pendingBytes += bytes;
-    const answer = new Promise<unknown>((resolve, reject) => {
-      this.pending.set(one.nr, { isHistory: true, resolve, reject, bytes });
-    });
+    const answer = this.unanswered.wait(one.nr, true);
+    this.unanswered.sent(one.nr, bytes);
     this.connected?.writer.flush();
     return answer as Promise<readonly Appended[]>;
-  }
-
-  /** 32 bits, because append-frames.ts has no more: what is not answered is among the last 50,000. */
-  private nextNr(): number {
-    this.lastNr = this.lastNr === NR_MAX ? 1 : this.lastNr + 1;
-    return this.lastNr;
-  }
-
-  private whyFull(): string | undefined {
-    if (this.pending.size < UNANSWERED_MAX_CALLS && this.pendingBytes < UNANSWERED_MAX_BYTES) return undefined;
-    return `${this.pending.size} calls with ${Math.round(this.pendingBytes)} bytes wait for the stores already`;
   }
 
   /** What is under way is rejected. */
@@ -160,7 +132,10 @@ export class ServerConnection {
   private async withTimeout(nr: number, answer: Promise<unknown>): Promise<unknown> {
     // No boundary: it rejects a promise.
     const timer = setTimeout(
-      () => this.take(nr)?.reject(new StoreUnreachable(`it has not answered for ${PROBE_MAX_MS / 1000} seconds`)),
+      () =>
+        this.unanswered
+          .take(nr)
+          ?.reject(new StoreUnreachable(`it has not answered for ${PROBE_MAX_MS / 1000} seconds`)),
       PROBE_MAX_MS,
     );
     try {
@@ -168,14 +143,6 @@ export class ServerConnection {
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  private take(nr: number): Pending | undefined {
-    const one = this.pending.get(nr);
-    if (!one) return undefined;
-    this.pending.delete(nr);
-    this.pendingBytes -= one.bytes;
-    return one;
   }
 
   /** One write for everything that was called. */
@@ -206,18 +173,13 @@ export class ServerConnection {
       if (payload.length <= REQUEST_MAX_BYTES) return this.add(connected, call, payload);
       throw new StoreError(`a request to the store has ${payload.length} bytes, and ${REQUEST_MAX_BYTES} are allowed`);
     } catch (error) {
-      this.take(call[0] as number)?.reject(error);
+      this.unanswered.take(call[0] as number)?.reject(error);
     }
   }
 
   private add({ writer }: Connected, calls: readonly unknown[], payload: Buffer): void {
     const bytes = payload.length / (calls.length / 3);
-    for (let at = 0; at < calls.length; at += 3) {
-      const one = this.pending.get(calls[at] as number);
-      if (!one) continue;
-      one.bytes = bytes;
-      this.pendingBytes += bytes;
-    }
+    for (let at = 0; at < calls.length; at += 3) this.unanswered.sent(calls[at] as number, bytes);
     writer.add(CALLS, payload);
   }
 
@@ -225,7 +187,7 @@ export class ServerConnection {
     this.unansweredPings = 0;
     if (kind === APPEND) {
       const { nr, results } = readResults(payload);
-      this.take(nr)?.resolve(results);
+      this.unanswered.take(nr)?.resolve(results);
       return;
     }
     const responses = decode(payload) as unknown[];
@@ -233,8 +195,9 @@ export class ServerConnection {
       const kind = responses[at + 1];
       if (kind === REWOUND) this.noteRewound();
       else if (kind === CHANGED) this.noteChanged();
-      else if (kind === FAILED) this.take(responses[at] as number)?.reject(decodeError(responses[at + 2] as WireError));
-      else this.take(responses[at] as number)?.resolve(responses[at + 2]);
+      else if (kind === FAILED)
+        this.unanswered.take(responses[at] as number)?.reject(decodeError(responses[at + 2] as WireError));
+      else this.unanswered.take(responses[at] as number)?.resolve(responses[at + 2]);
     }
   }
 
@@ -326,11 +289,7 @@ export class ServerConnection {
     this.connected?.socket.terminate();
     this.connected = undefined;
     this.calls = [];
-    const pending = [...this.pending.values()];
-    this.pending.clear();
-    this.pendingBytes = 0;
-    for (const { isHistory, reject } of pending)
-      reject(unreachable(isHistory, this.isClosed ? message : `the connection to the stores was lost: ${message}`));
+    this.unanswered.rejectAll(this.isClosed ? message : `the connection to the stores was lost: ${message}`);
     if (wasUp && !this.isClosed) this.noteChanged();
   }
 
@@ -343,6 +302,3 @@ export class ServerConnection {
     timer.unref();
   }
 }
-
-const unreachable = (isHistory: boolean, message: string): Error =>
-  isHistory ? new HistoryUnavailable(message) : new StoreUnreachable(message);

@@ -6,8 +6,8 @@ import type { HoldStill, StillFiles } from "../store/contract/still-files.ts";
 import { StoreError } from "../store/contract/store.ts";
 import type { SqlStore } from "../store/sql/store.ts";
 import { VERSION } from "../version.ts";
-import { encodeError } from "./errors.ts";
 import { readBatch } from "./append-frames.ts";
+import { encodeError } from "./errors.ts";
 import { APPEND, type ByteSink, decode, FrameReader } from "./frames.ts";
 import type { Appending, JoinedAppends } from "./joined-appends.ts";
 import {
