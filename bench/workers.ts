@@ -6,20 +6,23 @@
  *   npm run bench -- workers                             one process, 2 and 4 workers, five times, about ten minutes
  *   npm run bench -- workers --quick                     once and short: to see that it works, not for conclusions
  *   npm run bench -- workers --before OTHER/src/main.ts --runs 9   also one process of another tree: is one worker slower?
- *   npm run bench -- workers --only cpu                  one part: cpu, connects or throughput; --counts 2,3: other workers
+ *   npm run bench -- workers --only cpu                  one part: cpu, connects, joins or throughput; --counts 2,3: other workers
  */
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { keep } from "./lib/report.ts";
 import type { Slices } from "./speed/slices.ts";
+import { compareJoins, type JoinEffort } from "./workers/joins.ts";
 import { COMPARED, compareConnects, compareCpu, compareThroughput } from "./workers/loads.ts";
 import { WorkersReport } from "./workers/report.ts";
 import { before, workersOf } from "./workers/systems.ts";
 
-const PARTS = ["cpu", "connects", "throughput"] as const;
+const PARTS = ["cpu", "connects", "joins", "throughput"] as const;
 const WHOLE: Slices = { ms: 100, unmeasured: 18, measured: 12 };
 const QUICK: Slices = { ms: 100, unmeasured: 2, measured: 3 };
+const WHOLE_JOINS: JoinEffort = { rooms: 40, rounds: 3, warmUps: 20 };
+const QUICK_JOINS: JoinEffort = { rooms: 10, rounds: 1, warmUps: 1 };
 
 export async function workers(args: readonly string[]): Promise<boolean> {
   const { values } = parseArgs({
@@ -50,6 +53,7 @@ export async function workers(args: readonly string[]): Promise<boolean> {
     const inTurn = run % 2 === 1 ? all : all.toReversed();
     if (parts.includes("cpu")) await compareCpu(inTurn, COMPARED, { slices }, note);
     if (parts.includes("connects")) await compareConnects(inTurn, true, note);
+    if (parts.includes("joins")) await compareJoins(inTurn, values.quick ? QUICK_JOINS : WHOLE_JOINS, note);
     if (parts.includes("throughput")) {
       await compareThroughput(onAllCores, { slices }, note);
       await compareConnects(onAllCores, false, note);

@@ -69,6 +69,12 @@ static void list(struct publisher *publisher) {
   able[able_count++] = publisher;
 }
 
+static void message_done(struct publisher *publisher) {
+  publisher->done++;
+  messages++;
+  list(publisher);
+}
+
 static void message_arrived(int index, uint32_t number) {
   struct publisher *publisher = &publishers[index];
   deliveries++;
@@ -80,14 +86,14 @@ static void message_arrived(int index, uint32_t number) {
   }
   if (++publisher->arrived[number % WINDOW] < publisher->plan->receivers) return;
   publisher->arrived[number % WINDOW] = 0;
-  publisher->done++;
-  messages++;
-  list(publisher);
+  message_done(publisher);
 }
 
 static void ack_arrived(int index) {
   publishers[index].acked++;
   acks++;
+  /* Nobody else gets the message. */
+  if (publishers[index].plan->receivers == 0) message_done(&publishers[index]);
 }
 
 static void open_next(void) {

@@ -2,7 +2,9 @@
 import { ON_SERVER_CORE } from "../contenders/core.ts";
 import { OPEN_CEILINGS } from "../contenders/parley.ts";
 import { startParley } from "../lib/parley.ts";
+import { childrenOf } from "../lib/pinned.ts";
 import type { Address } from "../lib/websocket.ts";
+import { untilReady, workersArgs } from "../workers/systems.ts";
 
 export interface Room {
   readonly id: string;
@@ -10,7 +12,8 @@ export interface Room {
 }
 
 export interface RoomNode extends AsyncDisposable {
-  readonly pid: number;
+  /** Every process whose CPU time counts. */
+  readonly pids: readonly number[];
   readonly url: URL;
   readonly address: Address;
   /** `<sk_id>:<sk_secret>`, for the control. */
@@ -24,12 +27,20 @@ export interface NodeOptions {
   /** The script to start, of another source tree. */
   readonly main?: string | undefined;
   readonly isPinned?: boolean;
+  /** Default: one process. */
+  readonly workers?: number;
 }
 
-export async function startNode({ main, isPinned = true }: NodeOptions = {}): Promise<RoomNode> {
+export async function startNode({ main, isPinned = true, workers = 1 }: NodeOptions = {}): Promise<RoomNode> {
   const prefix = isPinned ? ON_SERVER_CORE : [];
-  const server = await startParley({ main, prefix, settings: OPEN_CEILINGS });
-  const { url, pid, secretKey, appSecret } = server;
+  const server = await startParley({ main, prefix, settings: OPEN_CEILINGS, args: workersArgs(workers) });
+  try {
+    await untilReady(server.url, server.pid, workers);
+  } catch (error) {
+    await server[Symbol.asyncDispose]();
+    throw error;
+  }
+  const { url, secretKey, appSecret } = server;
   const appHost = `demo.localhost:${url.port}`;
   let made = 0;
   const newRoom = async (): Promise<Room> => {
@@ -44,7 +55,7 @@ export async function startNode({ main, isPinned = true }: NodeOptions = {}): Pr
     return { id: _id, name };
   };
   return {
-    pid,
+    pids: [server.pid, ...childrenOf(server.pid)],
     url,
     secretKey,
     appHost,

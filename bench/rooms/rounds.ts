@@ -29,12 +29,12 @@ export interface Effort {
 export async function measureRounds(node: RoomNode, { rooms, rounds, warmUps }: Effort): Promise<Round[]> {
   await warmUp(node, rooms, warmUps);
   const measured: Round[] = [];
-  for (let at = 0; at < rounds; at++) measured.push(await round(node, await node.newRooms(rooms), at));
+  for (let at = 0; at < rounds; at++) measured.push(await measureRound(node, rooms, at));
   return measured;
 }
 
 /** The runtime compiles what runs often in threads of its own: a service that has run for a minute has this behind it. */
-async function warmUp(node: RoomNode, roomCount: number, times: number): Promise<void> {
+export async function warmUp(node: RoomNode, roomCount: number, times: number): Promise<void> {
   let rooms: readonly Room[] = [];
   for (let at = 0; at < times; at++) {
     if (at % WARM_UPS_PER_ROOM === 0) rooms = await node.newRooms(roomCount);
@@ -45,13 +45,14 @@ async function warmUp(node: RoomNode, roomCount: number, times: number): Promise
   }
 }
 
-async function round(node: RoomNode, rooms: readonly Room[], number: number): Promise<Round> {
+export async function measureRound(node: RoomNode, roomCount: number, number: number): Promise<Round> {
+  const rooms = await node.newRooms(roomCount);
   const seconds = new Map<string, number>();
   const measure = async (name: string, work: () => Promise<unknown>): Promise<void> => {
-    const before = exactCpuSeconds(node.pid);
+    const before = cpuOf(node);
     await work();
     await sleep(SETTLE_MS);
-    seconds.set(name, (seconds.get(name) ?? 0) + exactCpuSeconds(node.pid) - before);
+    seconds.set(name, (seconds.get(name) ?? 0) + cpuOf(node) - before);
   };
   const take = async ({ steps }: Steps): Promise<void> => {
     for (const [name, work] of steps) await measure(name, work);
@@ -75,6 +76,8 @@ async function round(node: RoomNode, rooms: readonly Room[], number: number): Pr
   const steps = Object.fromEntries(names.map((name) => [name, usPer(name, rooms.length * PER_ROOM)]));
   return { steps, usPerSignal: usPer("signals", signals) };
 }
+
+const cpuOf = ({ pids }: RoomNode): number => pids.reduce((sum, pid) => sum + exactCpuSeconds(pid), 0);
 
 /** Every pair of each room. Returns how many signals there were. */
 async function signalling(

@@ -71,18 +71,21 @@ interface Channels {
   readonly count: number;
   readonly subscribers: number;
   readonly bytes?: number;
+  /** Names of the channels begin with this; default: bench. */
+  readonly prefix?: string;
   /** Every second subscriber requests the sender's metadata. */
   readonly halfWithMetadata?: true;
   readonly acks?: boolean;
 }
 
 /** One publisher per channel, which only publishes; the subscribers only receive. */
-function channelsOf(dialect: Dialect, { count, subscribers, bytes = BYTES, halfWithMetadata, acks = true }: Channels) {
+function channelsOf(dialect: Dialect, channels: Channels) {
+  const { count, subscribers, bytes = BYTES, prefix = "bench", halfWithMetadata, acks = true } = channels;
   const connections: PlannedConnection[] = [];
   const publishers: PlannedPublisher[] = [];
   const message = (channel: string, size: number): Frame => dialect.publish(channel, payload(size), acks);
   for (let c = 0; c < count; c++) {
-    const channel = `bench${c}`;
+    const channel = `${prefix}${c}`;
     for (let s = 0; s < subscribers; s++) {
       const metadata = halfWithMetadata === true && s % 2 === 0;
       connections.push({ script: dialect.subscriber(connections.length, channel, { metadata }), hears: c });
@@ -115,6 +118,7 @@ function perCpuSecond(windows: Deliveries): Figures {
   return {
     deliveriesPerCpuSecond: windows.deliveries / cpu,
     cpuNsPerDelivery: (cpu / windows.deliveries) * 1e9,
+    cpuNsPerMessage: (cpu / windows.messages) * 1e9,
     userUsPerMessage: ((cpu * userShare) / windows.messages) * 1e6,
     systemShare: 1 - userShare,
     loaderShare: windows.busySeconds / windows.seconds,

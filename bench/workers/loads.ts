@@ -4,7 +4,7 @@ import { exactCpuSeconds } from "../lib/cpu-clock.ts";
 import { MIB, memoryOf } from "../lib/memory.ts";
 import { connectsTo, direct, type Figures, fanOut, type SlicedLoad } from "../speed/loads.ts";
 import { type Slices, sideBySide } from "../speed/slices.ts";
-import { type Service, type System, start } from "./systems.ts";
+import { KEPT, type Service, type System, start } from "./systems.ts";
 
 const IDLE_MS = 10_000;
 
@@ -19,24 +19,35 @@ export interface Compared {
   readonly receivers: number;
   /** How many times its connections are opened anew: the system places them at random, and few of them unevenly. The mean counts. */
   readonly placements: number;
-  /** Two workers may cost this many times as much as one process. */
-  readonly atMost?: number;
+  /** How many times as long as others it first runs unmeasured: code that no load before it has used is not compiled in any process. */
+  readonly warmUps?: number;
+  /** So many workers may cost this many times as much as one process. */
+  readonly atMost?: Bounds;
 }
 
-const MANY = { count: 100, subscribers: 10 } as const;
+/** By the number of workers. */
+export type Bounds = Readonly<Record<number, number>>;
 
-export const COMPARED: readonly Compared[] = [
+const MANY = { count: 100, subscribers: 10 } as const;
+const ONE_KEPT = { count: 1, subscribers: 0, prefix: KEPT } as const;
+const MANY_KEPT = { count: 100, subscribers: 0, prefix: KEPT } as const;
+/** Messages with history go through the process that has the file open. */
+const STORED: Bounds = { 2: 1.5, 4: 1.5 };
+/** Joins of rooms scale as connects do. */
+export const JOINS: Bounds = { 2: 1.25, 4: 1.5 };
+
+const PLAIN: readonly Compared[] = [
   {
     load: fanOut("1000", "one channel, 1,000 subscribers, one in flight", { count: 1, subscribers: 1000 }, 1),
     receivers: 1000,
     placements: 1,
-    atMost: 1.15,
+    atMost: { 2: 1.15 },
   },
   {
     load: fanOut("10", "one channel, 10 subscribers, one in flight", { count: 1, subscribers: 10 }, 1),
     receivers: 10,
     placements: 5,
-    atMost: 2,
+    atMost: { 2: 2 },
   },
   {
     load: fanOut("1000x32", "one channel, 1,000 subscribers, 32 in flight", { count: 1, subscribers: 1000 }, 32),
@@ -50,6 +61,48 @@ export const COMPARED: readonly Compared[] = [
   },
   { load: direct("direct", 1), receivers: 1, placements: 1 },
 ];
+
+/** Without subscribers, only the store gets a message. */
+const WITH_HISTORY: readonly Compared[] = [
+  {
+    load: fanOut("kept100", "with history: 100 channels, no subscribers, one in flight each", MANY_KEPT, 1),
+    receivers: 0,
+    placements: 1,
+    warmUps: 5,
+    atMost: STORED,
+  },
+  {
+    load: fanOut(
+      "kept100x10",
+      "with history: 100 channels of 10, one in flight each",
+      { ...MANY_KEPT, subscribers: 10 },
+      1,
+    ),
+    receivers: 10,
+    placements: 1,
+    atMost: STORED,
+  },
+  {
+    load: fanOut("kept1x16", "with history: one channel, no subscribers, 16 in flight", ONE_KEPT, 16),
+    receivers: 0,
+    placements: 1,
+    atMost: STORED,
+  },
+  // Both ways of the hop to the store for each message, without any that could share it.
+  {
+    load: fanOut("kept1", "with history: one channel, no subscribers, one in flight", ONE_KEPT, 1),
+    receivers: 0,
+    placements: 1,
+  },
+];
+
+export const COMPARED: readonly Compared[] = [...PLAIN, ...WITH_HISTORY];
+
+/** Of a delivery, or of a message that nobody but the store gets. */
+export const costOf = ({ receivers }: Compared) =>
+  receivers > 0
+    ? ({ figure: "cpuNsPerDelivery", unit: "ns of CPU per delivery", pieces: receivers } as const)
+    : ({ figure: "cpuNsPerMessage", unit: "ns of CPU per message", pieces: 1 } as const);
 
 export const THROUGHPUTS: readonly SlicedLoad[] = [
   fanOut("1000x8", "one channel, 1,000 subscribers, 8 in flight", { count: 1, subscribers: 1000 }, 8),
@@ -65,12 +118,17 @@ export async function compareCpu(systems: readonly System[], wanted: readonly Co
   const services = new Map<string, Service>();
   for (const system of systems) services.set(system.name, running.use(await start(system, true)));
   await idle(services, note);
-  for (const { load, placements } of wanted) {
+  for (const compared of wanted) {
+    const { load, placements, warmUps = 1 } = compared;
+    const slices = { ...pace.slices, unmeasured: pace.slices.unmeasured * warmUps };
+    if (compared === WITH_HISTORY[0]) for (const service of services.values()) await service.keepHistory();
     const found = new Map<string, Figures[]>();
     for (let at = 0; at < placements; at++)
-      for (const [name, figures] of await sideBySide(load, services, pace.slices, failed))
+      for (const [name, figures] of await sideBySide(load, services, slices, failed))
         found.set(name, [...(found.get(name) ?? []), figures]);
-    for (const [name, all] of found) note(name, load.id, meanCost(all));
+    const { figure } = costOf(compared);
+    for (const [name, all] of found)
+      note(name, load.id, { [figure]: mean(all.map((one) => one[figure] ?? Number.NaN)) });
   }
 }
 
@@ -91,11 +149,7 @@ async function idle(services: ReadonlyMap<string, Service>, note: Note): Promise
   }
 }
 
-/** The mean cost per delivery of several placements. */
-function meanCost(all: readonly Figures[]): Figures {
-  const cpuNsPerDelivery = all.reduce((sum, one) => sum + (one.cpuNsPerDelivery ?? Number.NaN), 0) / all.length;
-  return { cpuNsPerDelivery, deliveriesPerCpuSecond: 1e9 / cpuNsPerDelivery };
-}
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Deliveries per second on all cores, which the loader shares. */
 export async function compareThroughput(systems: readonly System[], pace: Pace, note: Note): Promise<void> {

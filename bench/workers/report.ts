@@ -2,7 +2,7 @@
 import { median, table } from "../lib/report.ts";
 import type { Figures } from "../speed/loads.ts";
 import { fitOf, type Parts, speedUp } from "./curve.ts";
-import { COMPARED, THROUGHPUTS } from "./loads.ts";
+import { type Bounds, COMPARED, costOf, JOINS, THROUGHPUTS } from "./loads.ts";
 import type { System } from "./systems.ts";
 
 /** Runs of the same program differ by this much. */
@@ -19,11 +19,13 @@ interface Verdict {
   readonly holds: boolean;
 }
 
-/** Titles and units of the rows that the loads do not name. */
+/** Rows that the loads do not name. */
 const CONNECTS = {
   id: "connects",
   title: "connect, authenticate, subscribe, roster: connects per CPU-second",
 } as const;
+
+const JOIN = { id: "join", title: "a room: join, connect, subscribe, roster", figure: "usPerParticipant" } as const;
 
 export class WorkersReport {
   /** By load and system, one entry per run. */
@@ -56,7 +58,6 @@ export class WorkersReport {
 
   get verdicts(): Verdict[] {
     const { one, before } = this;
-    const two = this.several.find(({ workers }) => workers === 2);
     const all: Verdict[] = [];
     const judge = (text: string, ratios: readonly number[], bound: { atMost?: number; atLeast?: number }): void => {
       const { atMost = Number.POSITIVE_INFINITY, atLeast = 0 } = bound;
@@ -66,12 +67,20 @@ export class WorkersReport {
       const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
       all.push({ text, bound: shown, ratio, least, most, holds: ratio <= atMost && ratio >= atLeast });
     };
-    for (const { load, atMost } of COMPARED)
-      if (two && atMost !== undefined)
-        judge(`${load.title}: CPU of 2 workers`, this.ratios(load.id, two, one, "cpuNsPerDelivery"), { atMost });
+    const judgeWorkers = (title: string, load: string, figure: string, bounds: Bounds): void => {
+      for (const system of this.several) {
+        const atMost = bounds[system.workers];
+        if (atMost === undefined) continue;
+        judge(`${title}: CPU of ${system.name}`, this.ratios(load, system, one, figure), { atMost });
+      }
+    };
+    for (const compared of COMPARED)
+      judgeWorkers(compared.load.title, compared.load.id, costOf(compared).figure, compared.atMost ?? {});
+    judgeWorkers(JOIN.title, JOIN.id, JOIN.figure, JOINS);
     if (before) {
-      for (const { load } of COMPARED) {
-        const ratios = this.ratios(load.id, one, before, "deliveriesPerCpuSecond");
+      for (const compared of COMPARED) {
+        const { load } = compared;
+        const ratios = this.ratios(load.id, before, one, costOf(compared).figure);
         judge(`${load.title}: one process against before`, ratios, { atLeast: NOT_SLOWER });
       }
       const connects = this.ratios(CONNECTS.id, one, before, "connectsPerCpuSecond");
@@ -121,13 +130,14 @@ export class WorkersReport {
 
   private cpuText(): string {
     const heads = ["all processes on one core", ...this.all.map(({ name }) => name)];
-    const loads = COMPARED.map(({ load }) => [
-      `${load.title}: ns of CPU per delivery`,
-      ...this.cells(load.id, "cpuNsPerDelivery"),
-    ]);
+    const loads = COMPARED.map((compared) => {
+      const { figure, unit } = costOf(compared);
+      return [`${compared.load.title}: ${unit}`, ...this.cells(compared.load.id, figure)];
+    });
     return table(heads, [
       ...loads,
       [CONNECTS.title, ...this.cells(CONNECTS.id, "connectsPerCpuSecond")],
+      [`${JOIN.title}: µs of CPU per participant`, ...this.cells(JOIN.id, JOIN.figure)],
       ["all processes without clients: MiB of RSS", ...this.cells("idle", "mib")],
       ["all processes without clients: % of a core", ...this.cells("idle", "cpuPercent")],
     ]);
@@ -172,8 +182,12 @@ export class WorkersReport {
       const us = [parts.one, fixed, hop].map((value) => value.toFixed(0));
       rows.push([title, ...us, ...CURVE.map((workers) => speedUp(workers, parts).toFixed(1))]);
     };
-    for (const { load, receivers } of COMPARED)
-      line(load.title, receivers, (system) => (this.median(load.id, system, "cpuNsPerDelivery") * receivers) / 1e3);
+    for (const compared of COMPARED) {
+      const { load, receivers } = compared;
+      const { figure, pieces } = costOf(compared);
+      // Nothing of it goes to other workers: it costs the same however many there are.
+      if (receivers > 0) line(load.title, receivers, (system) => (this.median(load.id, system, figure) * pieces) / 1e3);
+    }
     // A worker's first member of a channel asks all other workers for theirs.
     line("connects", EVERYWHERE, (system) => 1e6 / this.median(CONNECTS.id, system, "connectsPerCpuSecond"));
     const heads = ["computed: times the work of one process, N workers on N cores", "one, µs", "fixed, µs", "hop, µs"];

@@ -1,5 +1,6 @@
 /** The services that are compared: one process, several workers on one port, and one process of another source tree. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { Admin } from "../../test/support/admin.ts";
 import type { Running } from "../contenders/contender.ts";
 import { ON_SERVER_CORE } from "../contenders/core.ts";
 import { dialect, OPEN_CEILINGS } from "../contenders/parley.ts";
@@ -7,17 +8,26 @@ import type { Target } from "../lib/loader.ts";
 import { startParley } from "../lib/parley.ts";
 import { childrenOf } from "../lib/pinned.ts";
 
+/** Names of channels with history begin like this. */
+export const KEPT = "kept";
+/** Fewer than a run publishes: trimming is part of the price. */
+const HISTORY = { messages: 1000, seconds: 3600 } as const;
+/** Every worker asks for new rules at least once per second. */
+const RULES_KNOWN_MS = 1500;
 const TOGETHER_MS = 20_000;
 const LOOK_EVERY_MS = 50;
 
 export interface System {
   readonly name: string;
   readonly workers: number;
-  /** The script of another source tree, which is started without `--workers`. */
+  /** The script of another source tree. */
   readonly main?: string;
 }
 
-export interface Service extends Running, Target {}
+export interface Service extends Running, Target {
+  /** From now on channels whose names begin with KEPT have history. */
+  keepHistory(): Promise<void>;
+}
 
 export const workersOf = (count: number): System => ({
   name: count === 1 ? "one process" : `${count} workers`,
@@ -32,26 +42,36 @@ export const before = (main: string): System => ({ name: "before", workers: 1, m
  */
 export async function start({ workers, main }: System, onOneCore: boolean): Promise<Service> {
   await using starting = new AsyncDisposableStack();
+  const adminToken = `bench_${crypto.randomUUID()}`;
   const server = starting.use(
     await startParley({
       main,
       prefix: onOneCore ? ON_SERVER_CORE : [],
-      settings: OPEN_CEILINGS,
-      args: main ? [] : ["--workers", String(workers)],
+      settings: { ...OPEN_CEILINGS, PARLEY_ADMIN_TOKEN: adminToken },
+      args: workersArgs(workers),
     }),
   );
   await untilReady(server.url, server.pid, workers);
+  const admin = new Admin(server.url.origin, adminToken);
   const all = starting.move();
   return {
     port: Number(server.url.port),
     pids: [server.pid, ...childrenOf(server.pid)],
     dialect: dialect(server.secretKey),
     sharesCores: !onOneCore,
+    keepHistory: async () => {
+      await admin.must("PATCH", "/apps/demo", { channelRules: [{ pattern: `${KEPT}*`, history: HISTORY }] });
+      await sleep(RULES_KNOWN_MS);
+    },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
 
-async function untilReady(url: URL, pid: number, workers: number): Promise<void> {
+/** None for one process: another source tree may be older than workers. */
+export const workersArgs = (workers: number): readonly string[] =>
+  workers === 1 ? [] : ["--workers", String(workers)];
+
+export async function untilReady(url: URL, pid: number, workers: number): Promise<void> {
   if (workers === 1) {
     if (childrenOf(pid).length > 0) throw new Error("one worker has no supervisor, but there is a second process");
     return;

@@ -16,7 +16,7 @@ import { newFolders } from "../store/testing/places.ts";
 import { VERSION } from "../version.ts";
 import { connectStore } from "./client.ts";
 import { decodeError, encodeError } from "./errors.ts";
-import { encode, FrameWriter } from "./frames.ts";
+import { CALLS, encode, FrameWriter, HEADER_BYTES } from "./frames.ts";
 import { REQUEST_MAX_BYTES } from "./limits.ts";
 import { HELLO, METHODS } from "./methods.ts";
 import { Served } from "./testing/served.ts";
@@ -47,7 +47,11 @@ async function rawClient(): Promise<{ socket: Socket; send: (value: unknown) => 
       return bytes.length;
     },
   });
-  return { socket, send: (value) => writer.send(encode(value)), closed };
+  const send = (value: unknown): void => {
+    writer.add(CALLS, encode(value));
+    writer.flush();
+  };
+  return { socket, send, closed };
 }
 
 describe("calls", () => {
@@ -180,7 +184,7 @@ describe("the server", () => {
     const good = [1, HELLO, [VERSION, "w"]];
     const first: readonly (readonly unknown[])[] = [
       [Buffer.from("GET / HTTP/1.1\r\nHost: example\r\n\r\n")],
-      [Buffer.from([5, 0, 0, 0, 1, 2, 3, 4, 5])],
+      [Buffer.from([5, 0, 0, 0, CALLS, 1, 2, 3, 4, 5])],
       [["not a call"]],
       [[1, numberOf("store", "meta"), ["m"]]],
       [good, [2, 9999, []]],
@@ -207,7 +211,7 @@ describe("the server", () => {
       send([1, HELLO, [VERSION, `w${round}`]]);
       const payload = encode([2, numberOf("store", "meta"), ["m"]]);
       for (let at = 4; at < payload.length; at += 5) payload[at] = Math.floor(Math.random() * 256);
-      const header = Buffer.alloc(4);
+      const header = Buffer.alloc(HEADER_BYTES, CALLS);
       header.writeUInt32LE(payload.length);
       socket.end(Buffer.concat([header, payload]));
     }
@@ -217,7 +221,7 @@ describe("the server", () => {
   test("reads frames in whatever pieces they arrive", async () => {
     const { socket } = await rawClient();
     const payload = encode([1, HELLO, [VERSION, "w"], 2, numberOf("store", "meta"), ["m"]]);
-    const header = Buffer.alloc(4);
+    const header = Buffer.alloc(HEADER_BYTES, CALLS);
     header.writeUInt32LE(payload.length);
     const answered = new Promise<void>((resolve) => socket.once("data", () => resolve()));
     for (const byte of Buffer.concat([header, payload])) {

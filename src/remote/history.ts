@@ -1,6 +1,6 @@
 /** The history of the server, in a worker. Functions do not travel: they are called here, with what the server asks about. */
 import type { AppId, SpaceId } from "../base/ids.ts";
-import { type HistoryStore, HistoryUnavailable } from "../history/contract/history.ts";
+import { type Batch, type HistoryStore, HistoryUnavailable } from "../history/contract/history.ts";
 import type { Retention } from "../protocol/patterns/channel-rules.ts";
 import type { Contracts, HistoryCalls } from "./methods.ts";
 import type { ServerConnection } from "./server-connection.ts";
@@ -23,7 +23,7 @@ export function remoteHistory({ server, history, calls, closed }: RemoteHistoryP
   const trimming = new RemoteTrimming(server, calls);
   return {
     isShared: true,
-    append: open(history.append),
+    append: open((batch: Batch) => server.append(batch)),
     settle: open(history.settle),
     open: open(history.open),
     read: open(history.read),

@@ -13,6 +13,8 @@ export const UNANSWERED_MAX_CALLS = 50_000;
 export const UNANSWERED_CUT_AT = 4;
 /** Responses that a worker does not read: beyond it, its connection is cut. */
 export const UNREAD_MAX_BYTES = RESPONSE_MAX_BYTES + 64 * 1024 * 1024;
+/** Messages of several workers that are appended in one transaction, at most together with one batch more: it takes some milliseconds. */
+export const JOINED_MAX_MESSAGES = 256;
 /** Connections to one server. There is one per worker. */
 export const CONNECTIONS_MAX = 1000;
 

@@ -3,11 +3,12 @@
  * or not. The calls of a turn travel in one frame.
  */
 import { randomUUID } from "node:crypto";
-import { HistoryUnavailable } from "../history/contract/history.ts";
+import type { Appended, Batch } from "../history/contract/history.ts";
 import { StoreError, StoreUnreachable } from "../store/contract/store.ts";
 import { VERSION } from "../version.ts";
+import { maxBytesOfBatch, numbered, readResults, writeBatch } from "./append-frames.ts";
 import { decodeError, type WireError } from "./errors.ts";
-import { decode, encode, FrameReader, FrameWriter } from "./frames.ts";
+import { APPEND, CALLS, decode, encode, FrameReader, FrameWriter } from "./frames.ts";
 import {
   PING_EVERY_MS,
   PINGS_UNANSWERED_MAX,
@@ -17,19 +18,10 @@ import {
   REQUEST_MAX_BYTES,
   RESPONSE_MAX_BYTES,
   START_WAIT_MS,
-  UNANSWERED_MAX_BYTES,
-  UNANSWERED_MAX_CALLS,
 } from "./limits.ts";
 import { HELLO, isProbe, METHODS, PING, type Welcome } from "./methods.ts";
-import { CHANGED, FAILED, REWOUND } from "./worker.ts";
-
-interface Pending {
-  readonly isHistory: boolean;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  /** Its share of the frame that it was sent in. */
-  bytes: number;
-}
+import { CHANGED, FAILED, REWOUND } from "./responses.ts";
+import { Unanswered, unreachable } from "./unanswered.ts";
 
 interface Connected {
   readonly socket: { terminate(): unknown };
@@ -37,6 +29,7 @@ interface Connected {
 }
 
 const IS_HISTORY = METHODS.map(({ part }) => part === "history" || part === "historyCalls");
+const APPEND_METHOD = METHODS.findIndex(({ part, name }) => part === "history" && name === "append");
 const IS_PROBE = METHODS.map(isProbe);
 
 export class ServerConnection {
@@ -50,11 +43,8 @@ export class ServerConnection {
   private isClosed = false;
   private welcome: Welcome | undefined;
   private reason = "";
-  private lastNr = 0;
-  /** Calls that are not answered. Bound: UNANSWERED_MAX_CALLS and UNANSWERED_MAX_BYTES, further ones are refused. */
-  private readonly pending = new Map<number, Pending>();
-  private pendingBytes = 0;
-  /** Calls of this turn: number, method and arguments of each. Bound: as `pending`. */
+  private readonly unanswered = new Unanswered();
+  /** Calls of this turn: number, method and arguments of each. Bound: UNANSWERED_MAX_CALLS, further ones are refused. */
   private calls: unknown[] = [];
   private isFlushing = false;
   private unansweredPings = 0;
@@ -96,25 +86,36 @@ export class ServerConnection {
 
   call(method: number, args: readonly unknown[]): Promise<unknown> {
     const isHistory = IS_HISTORY[method] === true;
-    if (!this.isUp && method !== HELLO) return Promise.reject(unreachable(isHistory, this.whyDown()));
-    if (this.pending.size >= UNANSWERED_MAX_CALLS || this.pendingBytes >= UNANSWERED_MAX_BYTES)
-      return Promise.reject(
-        unreachable(
-          isHistory,
-          `${this.pending.size} calls with ${Math.round(this.pendingBytes)} bytes wait for the stores already`,
-        ),
-      );
-    const nr = ++this.lastNr;
-    const answer = new Promise<unknown>((resolve, reject) => {
-      this.pending.set(nr, { isHistory, resolve, reject, bytes: 0 });
-    });
+    const refusal = !this.isUp && method !== HELLO ? this.whyDown() : this.unanswered.whyFull;
+    if (refusal !== undefined) return Promise.reject(unreachable(isHistory, refusal));
+    const nr = this.unanswered.nextNr();
+    const answer = this.unanswered.wait(nr, isHistory);
     this.calls.push(nr, method, args);
     if (!this.isFlushing) {
       this.isFlushing = true;
       // No boundary: it catches what sending throws.
-      setImmediate(() => this.flush());
+      setImmediate(() => {
+        this.isFlushing = false;
+        this.flush();
+      });
     }
     return IS_PROBE[method] || method === HELLO ? this.withTimeout(nr, answer) : answer;
+  }
+
+  /** Sent at once: the batch has waited for what arrived in this turn. */
+  append(batch: Batch): Promise<readonly Appended[]> {
+    const refusal = this.isUp ? this.unanswered.whyFull : this.whyDown();
+    if (refusal !== undefined) return Promise.reject(unreachable(true, refusal));
+    const one = numbered(this.unanswered.nextNr(), batch);
+    const maxBytes = one ? maxBytesOfBatch(one) : 0;
+    if (!one || maxBytes > REQUEST_MAX_BYTES) return this.call(APPEND_METHOD, [batch]) as Promise<readonly Appended[]>;
+    // In the order of the calls.
+    this.addCalls();
+    const bytes = this.connected?.writer.addWritten(APPEND, maxBytes, one, writeBatch) ?? 0;
+    const answer = this.unanswered.wait(one.nr, true);
+    this.unanswered.sent(one.nr, bytes);
+    this.connected?.writer.flush();
+    return answer as Promise<readonly Appended[]>;
   }
 
   /** What is under way is rejected. */
@@ -131,7 +132,10 @@ export class ServerConnection {
   private async withTimeout(nr: number, answer: Promise<unknown>): Promise<unknown> {
     // No boundary: it rejects a promise.
     const timer = setTimeout(
-      () => this.take(nr)?.reject(new StoreUnreachable(`it has not answered for ${PROBE_MAX_MS / 1000} seconds`)),
+      () =>
+        this.unanswered
+          .take(nr)
+          ?.reject(new StoreUnreachable(`it has not answered for ${PROBE_MAX_MS / 1000} seconds`)),
       PROBE_MAX_MS,
     );
     try {
@@ -141,59 +145,59 @@ export class ServerConnection {
     }
   }
 
-  private take(nr: number): Pending | undefined {
-    const one = this.pending.get(nr);
-    if (!one) return undefined;
-    this.pending.delete(nr);
-    this.pendingBytes -= one.bytes;
-    return one;
+  /** One write for everything that was called. */
+  private flush(): void {
+    this.addCalls();
+    this.connected?.writer.flush();
   }
 
-  private flush(): void {
-    this.isFlushing = false;
+  /** One frame for all calls so far. */
+  private addCalls(): void {
     const { calls, connected } = this;
+    if (calls.length === 0) return;
     this.calls = [];
     // Without a connection they were rejected when it was lost.
-    if (!connected || calls.length === 0) return;
+    if (!connected) return;
     try {
       const payload = encode(calls);
-      if (payload.length <= REQUEST_MAX_BYTES) return this.send(connected, calls, payload);
+      if (payload.length <= REQUEST_MAX_BYTES) return this.add(connected, calls, payload);
     } catch {
       // One of them cannot be encoded, or all together are too long: each by itself.
     }
-    for (let at = 0; at < calls.length; at += 3) this.sendAlone(connected, calls.slice(at, at + 3));
+    for (let at = 0; at < calls.length; at += 3) this.addAlone(connected, calls.slice(at, at + 3));
   }
 
-  private sendAlone(connected: Connected, call: readonly unknown[]): void {
+  private addAlone(connected: Connected, call: readonly unknown[]): void {
     try {
       const payload = encode(call);
-      if (payload.length <= REQUEST_MAX_BYTES) return this.send(connected, call, payload);
+      if (payload.length <= REQUEST_MAX_BYTES) return this.add(connected, call, payload);
       throw new StoreError(`a request to the store has ${payload.length} bytes, and ${REQUEST_MAX_BYTES} are allowed`);
     } catch (error) {
-      this.take(call[0] as number)?.reject(error);
+      this.unanswered.take(call[0] as number)?.reject(error);
     }
   }
 
-  private send({ writer }: Connected, calls: readonly unknown[], payload: Buffer): void {
+  private add({ writer }: Connected, calls: readonly unknown[], payload: Buffer): void {
     const bytes = payload.length / (calls.length / 3);
-    for (let at = 0; at < calls.length; at += 3) {
-      const one = this.pending.get(calls[at] as number);
-      if (!one) continue;
-      one.bytes = bytes;
-      this.pendingBytes += bytes;
-    }
-    writer.send(payload);
+    for (let at = 0; at < calls.length; at += 3) this.unanswered.sent(calls[at] as number, bytes);
+    writer.add(CALLS, payload);
   }
 
-  private receive(payload: Buffer): void {
+  private receive(kind: number, payload: Buffer): void {
     this.unansweredPings = 0;
+    if (kind === APPEND) {
+      const { nr, results } = readResults(payload);
+      this.unanswered.take(nr)?.resolve(results);
+      return;
+    }
     const responses = decode(payload) as unknown[];
     for (let at = 0; at < responses.length; at += 3) {
       const kind = responses[at + 1];
       if (kind === REWOUND) this.noteRewound();
       else if (kind === CHANGED) this.noteChanged();
-      else if (kind === FAILED) this.take(responses[at] as number)?.reject(decodeError(responses[at + 2] as WireError));
-      else this.take(responses[at] as number)?.resolve(responses[at + 2]);
+      else if (kind === FAILED)
+        this.unanswered.take(responses[at] as number)?.reject(decodeError(responses[at + 2] as WireError));
+      else this.unanswered.take(responses[at] as number)?.resolve(responses[at + 2]);
     }
   }
 
@@ -216,7 +220,7 @@ export class ServerConnection {
   /** The error; `undefined`: it is connected. */
   private async tryConnect(): Promise<Error | undefined> {
     const connection = ++this.connection;
-    const reader = new FrameReader(RESPONSE_MAX_BYTES, (payload) => this.receive(payload));
+    const reader = new FrameReader(RESPONSE_MAX_BYTES, (kind, payload) => this.receive(kind, payload));
     const isThis = (): boolean => connection === this.connection;
     this.isConnecting = true;
     try {
@@ -285,11 +289,7 @@ export class ServerConnection {
     this.connected?.socket.terminate();
     this.connected = undefined;
     this.calls = [];
-    const pending = [...this.pending.values()];
-    this.pending.clear();
-    this.pendingBytes = 0;
-    for (const { isHistory, reject } of pending)
-      reject(unreachable(isHistory, this.isClosed ? message : `the connection to the stores was lost: ${message}`));
+    this.unanswered.rejectAll(this.isClosed ? message : `the connection to the stores was lost: ${message}`);
     if (wasUp && !this.isClosed) this.noteChanged();
   }
 
@@ -302,6 +302,3 @@ export class ServerConnection {
     timer.unref();
   }
 }
-
-const unreachable = (isHistory: boolean, message: string): Error =>
-  isHistory ? new HistoryUnavailable(message) : new StoreUnreachable(message);

@@ -13,6 +13,7 @@ import type { SqliteHistory } from "../history/sqlite/history.ts";
 import type { HoldStill } from "../store/contract/still-files.ts";
 import { StoreError } from "../store/contract/store.ts";
 import type { SqlStore } from "../store/sql/store.ts";
+import { JoinedAppends } from "./joined-appends.ts";
 import { CONNECTIONS_MAX, SOCKET_PATH_MAX_BYTES } from "./limits.ts";
 import { NamedLocks } from "./named-locks.ts";
 import { WorkerConnection } from "./worker.ts";
@@ -52,11 +53,12 @@ export async function serveStore(options: ServeOptions): Promise<StoreServer> {
     for (const other of workers) if (other !== worker && other.id === worker.id) other.end();
     return { incarnation, rewinds };
   };
+  const appends = new JoinedAppends((batches) => history.appendAll(batches));
   const { changeMaxMs } = options;
   const changed = (worker: WorkerConnection): void => {
     for (const other of workers) if (other !== worker) other.changed();
   };
-  const parts = { store, history, holdStill, locks, arrived, changed, warn, changeMaxMs };
+  const parts = { store, history, appends, holdStill, locks, arrived, changed, warn, changeMaxMs };
   // An earlier process has left it: only the process that has the stores open listens here.
   rmSync(path, { force: true });
   const listener = Bun.listen<WorkerConnection | undefined>({

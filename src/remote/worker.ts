@@ -1,20 +1,21 @@
 /** One worker's connection, on the server: answers its calls, and ends what it holds when the connection closes. */
 import type { AppId } from "../base/ids.ts";
+import type { Appended } from "../history/contract/history.ts";
 import type { SqliteHistory } from "../history/sqlite/history.ts";
 import type { HoldStill, StillFiles } from "../store/contract/still-files.ts";
 import { StoreError } from "../store/contract/store.ts";
 import type { SqlStore } from "../store/sql/store.ts";
 import { VERSION } from "../version.ts";
+import { readBatch } from "./append-frames.ts";
 import { encodeError } from "./errors.ts";
-import { type ByteSink, decode, encode, FrameReader, FrameWriter } from "./frames.ts";
+import { APPEND, type ByteSink, decode, FrameReader } from "./frames.ts";
+import type { Appending, JoinedAppends } from "./joined-appends.ts";
 import {
   HELLO_MAX_BYTES,
   REQUEST_MAX_BYTES,
-  RESPONSE_MAX_BYTES,
   UNANSWERED_CUT_AT,
   UNANSWERED_MAX_BYTES,
   UNANSWERED_MAX_CALLS,
-  UNREAD_MAX_BYTES,
 } from "./limits.ts";
 import {
   type AnyMethod,
@@ -28,10 +29,12 @@ import {
 } from "./methods.ts";
 import type { NamedLocks } from "./named-locks.ts";
 import { OpenChanges } from "./open-changes.ts";
+import { ANSWERED, CHANGED, FAILED, REWOUND, Responses } from "./responses.ts";
 
 interface WorkerParts {
   readonly store: SqlStore;
   readonly history: SqliteHistory;
+  readonly appends: JoinedAppends;
   readonly locks: NamedLocks;
   readonly holdStill: HoldStill;
   /** A worker has introduced itself; throws if it is refused. */
@@ -49,15 +52,10 @@ export interface WorkerSocket extends ByteSink {
 
 const CHANGING = ["session.endChange", "store.putBlock"];
 
-/** Kinds of responses. An event has the number 0, which no call has. */
-export const ANSWERED = 0;
-export const FAILED = 1;
-export const REWOUND = 2;
-/** Another worker has changed what the revisions count. */
-export const CHANGED = 3;
-
 /** After these calls the revisions may be others. */
 const CHANGES = new Set(METHODS.flatMap(({ part, name }, nr) => (CHANGING.includes(`${part}.${name}`) ? [nr] : [])));
+
+const IS_HISTORY = METHODS.map(({ part }) => part === "history" || part === "historyCalls");
 
 /** What a method throws at once becomes its answer too. */
 function invoke(method: AnyMethod, args: unknown[]): Promise<unknown> {
@@ -68,10 +66,10 @@ function invoke(method: AnyMethod, args: unknown[]): Promise<unknown> {
   }
 }
 
-export class WorkerConnection {
+export class WorkerConnection implements Appending {
   /** Which process it is. */
   id: string | undefined;
-  private readonly writer: FrameWriter;
+  private readonly responses: Responses;
   private readonly reader: FrameReader;
   private readonly methods: readonly AnyMethod[];
   private readonly changes: OpenChanges;
@@ -83,20 +81,19 @@ export class WorkerConnection {
   private lastHold = 0;
   /** Bytes of history that applications may have, as the worker last said. Bound: applications. */
   private readonly maxBytes = new Map<AppId, number>();
-  /** Responses of this turn: number, kind and value of each. Bound: UNANSWERED_MAX_CALLS. */
-  private responses: unknown[] = [];
-  private isFlushing = false;
   private isGone = false;
   private unansweredCalls = 0;
   private unansweredBytes = 0;
+  /** Batches that have arrived, and are appended at the end of this turn. */
+  private waitingAppends = 0;
 
   constructor(
     private readonly socket: WorkerSocket,
     private readonly parts: WorkerParts,
   ) {
     const { store, history } = parts;
-    this.writer = new FrameWriter(socket);
-    this.reader = new FrameReader(HELLO_MAX_BYTES, (payload) => this.receive(payload));
+    this.responses = new Responses(socket, (why) => this.cut(why));
+    this.reader = new FrameReader(HELLO_MAX_BYTES, (kind, payload) => this.receive(kind, payload));
     this.changes = new OpenChanges(store, parts.changeMaxMs);
     const { rooms, meetings, recordings, audit, clearing, amounts, tracking, webhooks } = store;
     const heldMembers = {
@@ -134,7 +131,7 @@ export class WorkerConnection {
   }
 
   drained(): void {
-    this.writer.drained();
+    this.responses.drained();
   }
 
   /** The history has lost what it had acknowledged. */
@@ -151,6 +148,8 @@ export class WorkerConnection {
   gone(): void {
     if (this.isGone) return;
     this.isGone = true;
+    this.responses.end();
+    this.parts.appends.drop(this);
     this.changes.endAll();
     this.parts.locks.end(this);
     this.parts.store.workerLeases.end(this);
@@ -169,23 +168,52 @@ export class WorkerConnection {
     this.end();
   }
 
-  private receive(payload: Buffer): void {
+  private receive(kind: number, payload: Buffer): void {
     if (this.isGone) return;
-    const calls = decode(payload);
-    if (!Array.isArray(calls) || calls.length % 3 !== 0) return this.cut("it has sent something else than calls");
-    const bytes = payload.length / (calls.length / 3);
-    for (let at = 0; at < calls.length && !this.isGone; at += 3)
-      this.handle(calls[at], calls[at + 1], calls[at + 2], bytes);
+    if (kind === APPEND) this.append(payload);
+    else this.call(payload);
     const isTooMuch =
       this.unansweredCalls > UNANSWERED_CUT_AT * UNANSWERED_MAX_CALLS ||
       this.unansweredBytes > UNANSWERED_CUT_AT * UNANSWERED_MAX_BYTES;
     if (isTooMuch) this.cut(`${this.unansweredCalls} calls with ${this.unansweredBytes} bytes are not answered yet`);
   }
 
+  private append(payload: Buffer): void {
+    if (this.id === undefined) return this.cut("it has not introduced itself");
+    const { nr, batch } = readBatch(payload);
+    this.unansweredCalls++;
+    this.unansweredBytes += payload.length;
+    this.waitingAppends++;
+    this.parts.appends.add(this, nr, batch, payload.length);
+  }
+
+  answerAppend(nr: number, bytes: number, outcome: readonly Appended[] | { readonly error: unknown }): void {
+    this.waitingAppends--;
+    this.unansweredCalls--;
+    this.unansweredBytes -= bytes;
+    if (this.isGone) return;
+    if ("error" in outcome) this.responses.add(nr, FAILED, encodeError(outcome.error));
+    else this.responses.addResults(nr, outcome);
+  }
+
+  flushAnswers(): void {
+    if (!this.isGone) this.responses.flush();
+  }
+
+  private call(payload: Buffer): void {
+    const calls = decode(payload);
+    if (!Array.isArray(calls) || calls.length % 3 !== 0) return this.cut("it has sent something else than calls");
+    const bytes = payload.length / (calls.length / 3);
+    for (let at = 0; at < calls.length && !this.isGone; at += 3)
+      this.handle(calls[at], calls[at + 1], calls[at + 2], bytes);
+  }
+
   private handle(nr: unknown, methodNr: unknown, args: unknown, bytes: number): void {
     const method = this.methods[methodNr as number];
     if (typeof nr !== "number" || !method || !Array.isArray(args)) return this.cut("it has sent an unknown call");
     if (this.id === undefined && methodNr !== HELLO) return this.cut("it has not introduced itself");
+    // Calls begin in their order, and those of a history see what was appended before.
+    if (this.waitingAppends > 0 || IS_HISTORY[methodNr as number]) this.parts.appends.run();
     this.unansweredCalls++;
     this.unansweredBytes += bytes;
     invoke(method, args)
@@ -203,41 +231,7 @@ export class WorkerConnection {
   }
 
   private respond(nr: number, kind: number, value: unknown): void {
-    if (this.isGone) return;
-    this.responses.push(nr, kind, value);
-    if (this.isFlushing) return;
-    this.isFlushing = true;
-    // No boundary: it catches what encoding throws.
-    setImmediate(() => this.flush());
-  }
-
-  /** One frame for all responses of a turn. */
-  private flush(): void {
-    this.isFlushing = false;
-    if (this.isGone) return;
-    const responses = this.responses;
-    this.responses = [];
-    if (this.writer.waitingBytes > UNREAD_MAX_BYTES)
-      return this.cut(`it does not read its responses, of which ${this.writer.waitingBytes} bytes wait`);
-    try {
-      const payload = encode(responses);
-      if (payload.length <= RESPONSE_MAX_BYTES) return this.writer.send(payload);
-    } catch {
-      // One of them cannot be encoded, or all together are too long: each by itself.
-    }
-    for (let at = 0; at < responses.length; at += 3) this.sendAlone(responses.slice(at, at + 3));
-  }
-
-  private sendAlone([nr, kind, value]: unknown[]): void {
-    const failed = (message: string): void =>
-      this.writer.send(encode([nr, FAILED, encodeError(new StoreError(message))]));
-    try {
-      const payload = encode([nr, kind, value]);
-      if (payload.length <= RESPONSE_MAX_BYTES) this.writer.send(payload);
-      else failed(`a response of the store has ${payload.length} bytes, and ${RESPONSE_MAX_BYTES} are allowed`);
-    } catch (error) {
-      failed(`a response of the store cannot be sent: ${(error as Error).message}`);
-    }
+    if (!this.isGone) this.responses.add(nr, kind, value);
   }
 
   private sessionCalls(): SessionCalls {

@@ -9,11 +9,14 @@ import { idKey } from "../contract/id-key.ts";
 import type { SqliteRuns } from "./runs.ts";
 import { idsOf, type SqliteStreams, type StreamRow } from "./streams.ts";
 
-/** A stream while a batch is appended to it. */
+/** A stream while batches are appended to it. */
 interface Touched {
   readonly row: StreamRow;
   readonly isNew: boolean;
-  readonly messages: NewMessage[];
+  /** Of the batch that is being appended. */
+  messages: NewMessage[];
+  /** Of all batches. */
+  added: number;
   bytes: number;
 }
 
@@ -62,33 +65,54 @@ export class SqliteAppend {
     this.setExpires = db.prepare<undefined, [number, number]>("UPDATE streams SET expires = ? WHERE id = ?");
   }
 
-  append(batch: Batch): readonly Appended[] {
-    const { db, streams, runs, overfull } = this.parts;
+  /** In one transaction, one after the other. */
+  appendAll(batches: readonly Batch[]): readonly (readonly Appended[])[] {
+    const { db } = this.parts;
     const touched = new Map<string, Touched>();
     this.last = undefined;
-    const results: Appended[] = [];
     const nowMs = this.parts.wallMs();
     const idMs = this.parts.idMs();
+    const results: (readonly Appended[])[] = [];
     this.begin.run();
     try {
-      for (const message of batch.messages) results.push(this.appendOne(batch.check, message, touched, nowMs, idMs));
-      for (const { row, messages } of touched.values()) {
-        if (messages.length === 0) continue;
-        runs.add(row.id, row.top, row.last_time, batch.check, messages);
-        this.raise.run(row.top, row.top_check, row.last_time, row.bytes, nowMs, nowMs, row.id);
-      }
+      for (const batch of batches) results.push(this.appendBatch(batch, touched, nowMs, idMs));
+      for (const { row, added } of touched.values())
+        if (added > 0) this.raise.run(row.top, row.top_check, row.last_time, row.bytes, nowMs, nowMs, row.id);
       this.commit.run();
     } catch (error) {
       if (db.inTransaction) db.run("ROLLBACK");
       throw error;
     }
-    for (const { row, isNew, messages, bytes } of touched.values()) {
-      const wasEmpty = row.top - messages.length < row.low;
-      const filled = Number(wasEmpty && messages.length > 0);
-      streams.count(row.app, Number(isNew), filled, messages.length, bytes);
-      if (row.top - row.low + 1 > row.keep_messages) overfull(row.id);
+    this.count(touched);
+    return results;
+  }
+
+  private appendBatch(
+    { check, messages }: Batch,
+    touched: Map<string, Touched>,
+    nowMs: number,
+    idMs: number,
+  ): readonly Appended[] {
+    const results: Appended[] = [];
+    for (const message of messages) results.push(this.appendOne(check, message, touched, nowMs, idMs));
+    // What a batch has stored in a stream is one run.
+    for (const one of touched.values()) {
+      if (one.messages.length === 0) continue;
+      this.parts.runs.add(one.row.id, one.row.top, one.row.last_time, check, one.messages);
+      one.added += one.messages.length;
+      one.messages = [];
     }
     return results;
+  }
+
+  private count(touched: ReadonlyMap<string, Touched>): void {
+    const { streams, overfull } = this.parts;
+    for (const { row, isNew, added, bytes } of touched.values()) {
+      const wasEmpty = row.top - added < row.low;
+      const filled = Number(wasEmpty && added > 0);
+      streams.count(row.app, Number(isNew), filled, added, bytes);
+      if (row.top - row.low + 1 > row.keep_messages) overfull(row.id);
+    }
   }
 
   private appendOne(
@@ -135,7 +159,7 @@ export class SqliteAppend {
     const found = streams.find(spaceId, channel);
     const row = found ?? streams.insert(spaceId, channel, keep, nowMs);
     streams.keep(row, keep);
-    return { row, isNew: found === undefined, messages: [], bytes: 0 };
+    return { row, isNew: found === undefined, messages: [], added: 0, bytes: 0 };
   }
 
   /**

@@ -65,7 +65,12 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
     this.opened = this.openFile();
   }
 
-  append = async (batch: Batch): Promise<readonly Appended[]> => this.use(({ appending }) => appending.append(batch));
+  append = async (batch: Batch): Promise<readonly Appended[]> => this.appendAll([batch])[0] ?? [];
+
+  /** As `append`, for several callers in one transaction. If it throws, each of them settles its batch. */
+  appendAll(batches: readonly Batch[]): readonly (readonly Appended[])[] {
+    return this.use(({ appending }) => appending.appendAll(batches));
+  }
 
   settle = async (batch: Batch): Promise<readonly Appended[] | undefined> =>
     this.use(({ appending }) => appending.settle(batch));
