@@ -16,7 +16,7 @@ import type { Slices } from "./speed/slices.ts";
 import { compareJoins, type JoinEffort } from "./workers/joins.ts";
 import { COMPARED, compareConnects, compareCpu, compareThroughput } from "./workers/loads.ts";
 import { WorkersReport } from "./workers/report.ts";
-import { before, workersOf } from "./workers/systems.ts";
+import { bareOf, before, workersOf } from "./workers/systems.ts";
 
 const PARTS = ["cpu", "connects", "joins", "throughput"] as const;
 const WHOLE: Slices = { ms: 100, unmeasured: 18, measured: 12 };
@@ -43,15 +43,16 @@ export async function workers(args: readonly string[]): Promise<boolean> {
   const several = values.counts.split(",").map((count) => workersOf(Number(count)));
   const other = values.before ? before(resolve(values.before)) : undefined;
   const all = [one, ...several, ...(other ? [other] : [])];
+  const floors = [bareOf(1), ...several.map((system) => bareOf(system.workers))];
   // More workers than cores would not gain anything.
   const onAllCores = [one, ...several.filter((system) => system.workers <= availableParallelism())];
-  const report = new WorkersReport(one, several, other);
+  const report = new WorkersReport(one, several, other, floors);
   const note = report.add.bind(report);
 
   for (let run = 1; run <= runs; run++) {
     console.error(`run ${run} of ${runs}`);
     const inTurn = run % 2 === 1 ? all : all.toReversed();
-    if (parts.includes("cpu")) await compareCpu(inTurn, COMPARED, { slices }, note);
+    if (parts.includes("cpu")) await compareCpu([...inTurn, ...floors], COMPARED, { slices }, note);
     if (parts.includes("connects")) await compareConnects(inTurn, true, note);
     if (parts.includes("joins")) await compareJoins(inTurn, values.quick ? QUICK_JOINS : WHOLE_JOINS, note);
     if (parts.includes("throughput")) {

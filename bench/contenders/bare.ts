@@ -22,7 +22,7 @@ const relay: Dialect = {
 };
 
 /** Frames of Parley's format, parsed, acked and rebuilt. */
-const json: Dialect = {
+export const json: Dialect = {
   subscriber: (index, channel) => ({ path: `/s/${channel}?peer=${index}`, steps: [] }),
   publisher: (index, channel) => ({ path: `/p/${channel}?peer=${index}`, steps: [] }),
   publish: (channel, data, acks) => ({

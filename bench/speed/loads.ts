@@ -184,6 +184,7 @@ export async function connectsTo(server: Running, processes = 1): Promise<Figure
   const report = await connects({ connections, unmeasured }, server);
   return {
     connectsPerCpuSecond: report.connects / cpuOf(report),
+    cpuUsPerConnect: (cpuOf(report) / report.connects) * 1e6,
     connectsPerSecond: report.connects / report.seconds,
   };
 }

@@ -2,7 +2,7 @@
 import { median, table } from "../lib/report.ts";
 import type { Figures } from "../speed/loads.ts";
 import { fitOf, type Parts, speedUp } from "./curve.ts";
-import { type Bounds, COMPARED, costOf, JOINS, THROUGHPUTS } from "./loads.ts";
+import { type Bounds, COMPARED, CONNECTS_AT_MOST, costOf, THROUGHPUTS } from "./loads.ts";
 import type { System } from "./systems.ts";
 
 /** Runs of the same program differ by this much. */
@@ -17,12 +17,15 @@ interface Verdict {
   readonly least: number;
   readonly most: number;
   readonly holds: boolean;
+  /** What it would be if these processes added to one no more than bare ones do. NaN: not measured. */
+  readonly floor: number;
 }
 
 /** Rows that the loads do not name. */
 const CONNECTS = {
   id: "connects",
-  title: "connect, authenticate, subscribe, roster: connects per CPU-second",
+  title: "connect, authenticate, subscribe, roster",
+  figure: "cpuUsPerConnect",
 } as const;
 
 const JOIN = { id: "join", title: "a room: join, connect, subscribe, roster", figure: "usPerParticipant" } as const;
@@ -35,6 +38,7 @@ export class WorkersReport {
     private readonly one: System,
     private readonly several: readonly System[],
     private readonly before: System | undefined,
+    private readonly floors: readonly System[],
   ) {}
 
   add(system: string, load: string, figures: Figures): void {
@@ -59,34 +63,53 @@ export class WorkersReport {
   get verdicts(): Verdict[] {
     const { one, before } = this;
     const all: Verdict[] = [];
-    const judge = (text: string, ratios: readonly number[], bound: { atMost?: number; atLeast?: number }): void => {
+    const judge = (
+      text: string,
+      ratios: readonly number[],
+      bound: { atMost?: number; atLeast?: number },
+      floor = Number.NaN,
+    ): void => {
       const { atMost = Number.POSITIVE_INFINITY, atLeast = 0 } = bound;
       const ratio = median(ratios);
       if (Number.isNaN(ratio)) return;
       const shown = bound.atMost === undefined ? `at least ${atLeast}` : `at most ${atMost}`;
       const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
-      all.push({ text, bound: shown, ratio, least, most, holds: ratio <= atMost && ratio >= atLeast });
+      all.push({ text, bound: shown, ratio, least, most, holds: ratio <= atMost && ratio >= atLeast, floor });
     };
     const judgeWorkers = (title: string, load: string, figure: string, bounds: Bounds): void => {
       for (const system of this.several) {
         const atMost = bounds[system.workers];
         if (atMost === undefined) continue;
-        judge(`${title}: CPU of ${system.name}`, this.ratios(load, system, one, figure), { atMost });
+        const floor = this.floorOf(load, system.workers, figure);
+        judge(`${title}: CPU of ${system.name}`, this.ratios(load, system, one, figure), { atMost }, floor);
       }
     };
     for (const compared of COMPARED)
       judgeWorkers(compared.load.title, compared.load.id, costOf(compared).figure, compared.atMost ?? {});
-    judgeWorkers(JOIN.title, JOIN.id, JOIN.figure, JOINS);
+    for (const { title, id, figure } of [CONNECTS, JOIN]) judgeWorkers(title, id, figure, CONNECTS_AT_MOST);
     if (before) {
       for (const compared of COMPARED) {
         const { load } = compared;
         const ratios = this.ratios(load.id, before, one, costOf(compared).figure);
         judge(`${load.title}: one process against before`, ratios, { atLeast: NOT_SLOWER });
       }
-      const connects = this.ratios(CONNECTS.id, one, before, "connectsPerCpuSecond");
+      const connects = this.ratios(CONNECTS.id, before, one, CONNECTS.figure);
       judge("connects per CPU-second: one process against before", connects, { atLeast: NOT_SLOWER });
     }
     return all;
+  }
+
+  /** One process, and the CPU that bare processes take more than a bare one. */
+  private floorOf(load: string, workers: number, figure: string): number {
+    const [bareOne, ...bare] = this.floors;
+    const several = bare.find((system) => system.workers === workers);
+    if (!bareOne || !several) return Number.NaN;
+    const of = ({ name }: System): number[] =>
+      (this.found.get(load)?.get(name) ?? []).map((found) => found[figure] ?? Number.NaN);
+    const [ones, bareOnes] = [of(this.one), of(bareOne)];
+    return median(
+      of(several).map((cost, run) => 1 + (cost - (bareOnes[run] ?? Number.NaN)) / (ones[run] ?? Number.NaN)),
+    );
   }
 
   get holds(): boolean {
@@ -94,18 +117,19 @@ export class WorkersReport {
   }
 
   text(): string {
-    const verdicts = this.verdicts.map(({ text, bound, ratio, least, most, holds }) => [
+    const verdicts = this.verdicts.map(({ text, bound, ratio, least, most, holds, floor }) => [
       text,
       bound,
       ratio.toFixed(2),
       `${least.toFixed(2)} to ${most.toFixed(2)}`,
+      Number.isNaN(floor) ? "" : floor.toFixed(2),
       holds ? "holds" : "MISSED",
     ]);
     return [
       this.cpuText(),
       this.throughputText(),
       this.curveText(),
-      table(["target", "bound", "is", "runs", ""], verdicts),
+      table(["target", "bound", "is", "runs", "floor", ""], verdicts),
     ].join("\n\n");
   }
 
@@ -136,7 +160,7 @@ export class WorkersReport {
     });
     return table(heads, [
       ...loads,
-      [CONNECTS.title, ...this.cells(CONNECTS.id, "connectsPerCpuSecond")],
+      [`${CONNECTS.title}: µs of CPU`, ...this.cells(CONNECTS.id, CONNECTS.figure)],
       [`${JOIN.title}: µs of CPU per participant`, ...this.cells(JOIN.id, JOIN.figure)],
       ["all processes without clients: MiB of RSS", ...this.cells("idle", "mib")],
       ["all processes without clients: % of a core", ...this.cells("idle", "cpuPercent")],
@@ -189,7 +213,7 @@ export class WorkersReport {
       if (receivers > 0) line(load.title, receivers, (system) => (this.median(load.id, system, figure) * pieces) / 1e3);
     }
     // A worker's first member of a channel asks all other workers for theirs.
-    line("connects", EVERYWHERE, (system) => 1e6 / this.median(CONNECTS.id, system, "connectsPerCpuSecond"));
+    line("connects", EVERYWHERE, (system) => this.median(CONNECTS.id, system, CONNECTS.figure));
     const heads = ["computed: times the work of one process, N workers on N cores", "one, µs", "fixed, µs", "hop, µs"];
     return table([...heads, ...CURVE.map((workers) => `N = ${workers}`)], rows);
   }

@@ -1,12 +1,15 @@
 /** The services that are compared: one process, several workers on one port, and one process of another source tree. */
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Admin } from "../../test/support/admin.ts";
+import { json } from "../contenders/bare.ts";
 import type { Running } from "../contenders/contender.ts";
 import { ON_SERVER_CORE } from "../contenders/core.ts";
 import { dialect, OPEN_CEILINGS } from "../contenders/parley.ts";
 import type { Target } from "../lib/loader.ts";
 import { startParley } from "../lib/parley.ts";
 import { childrenOf } from "../lib/pinned.ts";
+import { startProgram } from "../lib/process.ts";
 
 /** Names of channels with history begin like this. */
 export const KEPT = "kept";
@@ -14,6 +17,7 @@ export const KEPT = "kept";
 const HISTORY = { messages: 1000, seconds: 3600 } as const;
 /** Every worker asks for new rules at least once per second. */
 const RULES_KNOWN_MS = 1500;
+const BARE = join(import.meta.dir, "../controls/bare-workers.ts");
 const TOGETHER_MS = 20_000;
 const LOOK_EVERY_MS = 50;
 
@@ -22,6 +26,8 @@ export interface System {
   readonly workers: number;
   /** The script of another source tree. */
   readonly main?: string;
+  /** Not Parley, but processes that only pass the same messages on. */
+  readonly isBare?: true;
 }
 
 export interface Service extends Running, Target {
@@ -34,13 +40,21 @@ export const workersOf = (count: number): System => ({
   workers: count,
 });
 
+/** The floor: what as many processes cost that do nothing but pass the same messages on. */
+export const bareOf = (count: number): System => ({
+  name: count === 1 ? "bare process" : `${count} bare processes`,
+  workers: count,
+  isBare: true,
+});
+
 export const before = (main: string): System => ({ name: "before", workers: 1, main });
 
 /**
  * `onOneCore`: all processes on the server's core, for the CPU time of a piece of work. Otherwise the system chooses, and the
  * loader shares all cores, for throughput.
  */
-export async function start({ workers, main }: System, onOneCore: boolean): Promise<Service> {
+export async function start({ workers, main, isBare }: System, onOneCore: boolean): Promise<Service> {
+  if (isBare) return startBare(workers);
   await using starting = new AsyncDisposableStack();
   const adminToken = `bench_${crypto.randomUUID()}`;
   const server = starting.use(
@@ -70,6 +84,18 @@ export async function start({ workers, main }: System, onOneCore: boolean): Prom
 /** None for one process: another source tree may be older than workers. */
 export const workersArgs = (workers: number): readonly string[] =>
   workers === 1 ? [] : ["--workers", String(workers)];
+
+async function startBare(count: number): Promise<Service> {
+  const server = await startProgram([...ON_SERVER_CORE, process.execPath, "--no-env-file", BARE, String(count)]);
+  const { direct: _none, ...dialect } = json;
+  return {
+    port: Number(server.url.port),
+    pids: [server.pid, ...childrenOf(server.pid)],
+    dialect,
+    keepHistory: async () => undefined,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
 
 export async function untilReady(url: URL, pid: number, workers: number): Promise<void> {
   if (workers === 1) {
