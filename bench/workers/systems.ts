@@ -17,7 +17,9 @@ export interface System {
   readonly main?: string;
 }
 
-export interface Service extends Running, Target {}
+export interface Service extends Running, Target {
+  readonly secretKey: string;
+}
 
 export const workersOf = (count: number): System => ({
   name: count === 1 ? "one process" : `${count} workers`,
@@ -46,6 +48,7 @@ export async function start({ workers, main }: System, onOneCore: boolean): Prom
     port: Number(server.url.port),
     pids: [server.pid, ...childrenOf(server.pid)],
     dialect: dialect(server.secretKey),
+    secretKey: server.secretKey,
     sharesCores: !onOneCore,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };

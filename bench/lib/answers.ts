@@ -1,0 +1,96 @@
+/**
+ * How long processes of a service let a client wait: connections to each of them ask a question that costs nearly nothing, fifty times a
+ * second. The longest wait is the longest stall of an event loop, with up to 20 ms less, and what the machine itself adds.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { connectToken } from "./token.ts";
+import { WebSocketLine } from "./websocket.ts";
+
+const ASK_EVERY_MS = 20;
+const LIFE_SECONDS = 3600;
+/** The system chooses the process: so many tries find all of them. */
+const TRIES_PER_PROCESS = 25;
+const SOURCE = "127.0.2.250";
+
+interface Asker {
+  readonly line: WebSocketLine;
+  /** Which process it is connected to. */
+  readonly process: string;
+  askedMs: number | undefined;
+}
+
+export interface Waits {
+  readonly longestMs: number;
+  readonly p99Ms: number;
+  readonly asked: number;
+}
+
+/** `processes`: how many share the port. */
+export class Answers {
+  /** Bound: one per process. */
+  private readonly askers: Asker[] = [];
+  private waits: number[] = [];
+
+  static async connect(port: number, secretKey: string, processes: number): Promise<Answers> {
+    const answers = new Answers();
+    for (let i = 0; i < processes * TRIES_PER_PROCESS && answers.askers.length < processes; i++)
+      await answers.add(port, secretKey, i);
+    if (answers.askers.length === processes) return answers;
+    const found = answers.askers.length;
+    await answers.leave();
+    throw new Error(`connections reached only ${found} of ${processes} processes`);
+  }
+
+  /** Asks for that long. */
+  async listen(ms: number): Promise<Waits> {
+    this.waits = [];
+    const until = performance.now() + ms;
+    while (performance.now() < until) {
+      for (const asker of this.askers) this.ask(asker);
+      await sleep(ASK_EVERY_MS);
+    }
+    // What is still waited for counts, as long as it has lasted.
+    for (const { askedMs } of this.askers) if (askedMs !== undefined) this.waits.push(performance.now() - askedMs);
+    const sorted = this.waits.toSorted((one, other) => one - other);
+    return {
+      longestMs: sorted.at(-1) ?? Number.NaN,
+      p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
+      asked: sorted.length,
+    };
+  }
+
+  async leave(): Promise<void> {
+    await Promise.all(this.askers.map(({ line }) => line.leave("reset")));
+  }
+
+  /** A second connection to a process is closed. */
+  private async add(port: number, secretKey: string, number: number): Promise<void> {
+    const welcomed = Promise.withResolvers<string>();
+    let asker: Asker | undefined;
+    const received = (payload: Buffer): void => {
+      const frame = JSON.parse(payload.toString()) as { type: string; connection?: string };
+      if (frame.type === "welcome") welcomed.resolve(frame.connection?.split("-")[0] ?? "");
+      else if (frame.type === "ack" && asker) this.answered(asker);
+    };
+    const token = connectToken(secretKey, { peerId: `asker-${number}`, peerMetadata: {}, lifeSeconds: LIFE_SECONDS });
+    const target = { host: "127.0.0.1", port, source: SOURCE };
+    const ended = (): void => welcomed.reject(new Error("the server ended a connection that asks"));
+    const line = await WebSocketLine.connect(target, `/v1?token=${token}`, received, ended);
+    const process = await welcomed.promise;
+    if (this.askers.some((one) => one.process === process)) return line.leave("reset");
+    asker = { line, process, askedMs: undefined };
+    this.askers.push(asker);
+  }
+
+  /** One question at a time: a stall counts once, with its whole length. */
+  private ask(asker: Asker): void {
+    if (asker.askedMs !== undefined) return;
+    asker.askedMs = performance.now();
+    asker.line.send({ type: "unsubscribe", channel: "none", requestId: "a" });
+  }
+
+  private answered(asker: Asker): void {
+    if (asker.askedMs !== undefined) this.waits.push(performance.now() - asker.askedMs);
+    asker.askedMs = undefined;
+  }
+}
