@@ -6,18 +6,19 @@
  *   npm run bench -- many                          18,000, 50,000, 100,000 and 250,000 connections: about ten minutes on 2 cores
  *   npm run bench -- many --steps 18000,50000      only these
  *   npm run bench -- many --workers 8              instead of as few workers as the last step needs
+ *   npm run bench -- many --without-presence       tokens that may only publish and subscribe: no rosters between workers
  *   npm run bench -- many --quick                  2,000 and 4,000, briefly: to see that it works
  */
 import { parseArgs } from "node:util";
 import { openFilesLimit } from "./lib/memory.ts";
 import { keep, table } from "./lib/report.ts";
-import { availableBytes } from "./many/footprint.ts";
 import { billOf, describeBill } from "./many/bill.ts";
+import { availableBytes } from "./many/footprint.ts";
 import { LARGE_CHANNEL, type Run, runSteps, type Times } from "./many/steps.ts";
 import { start, workersOf } from "./workers/systems.ts";
 
 const STEPS = [18_000, 50_000, 100_000, 250_000];
-const TIMES: Times = { settleMs: 15_000, measureMs: 10_000 };
+const TIMES: Times = { settleMs: 10_000, measureMs: 5000 };
 const QUICK_STEPS = [2000, 4000];
 const QUICK_TIMES: Times = { settleMs: 2000, measureMs: 2000 };
 /** Of its files, a worker leaves an eighth free, at most 1,024; and the system does not spread connections evenly. */
@@ -38,22 +39,25 @@ interface Options {
   readonly workers: number;
   readonly holders: number;
   readonly times: Times;
+  readonly hasPresence: boolean;
 }
 
 export async function many(args: readonly string[]): Promise<boolean> {
-  const { steps, workers, holders, times } = optionsFrom(args);
+  const { steps, workers, holders, times, hasPresence } = optionsFrom(args);
   console.error(`${workers} workers, ${holders} holders`);
   await using service = await start(workersOf(workers), false);
-  const run = await runSteps(service, steps, holders, times);
+  const run = await runSteps(service, steps, holders, times, hasPresence);
   console.log(describe(run, workers));
   const bill = billOf(run, workers);
   console.log(`\n${describeBill(bill)}`);
-  const spread = spreadOf(run.steps.map(({ rssPerConnection, kernelPerConnection }) => rssPerConnection + kernelPerConnection / 2));
+  const spread = spreadOf(
+    run.steps.map(({ rssPerConnection, kernelPerConnection }) => rssPerConnection + kernelPerConnection / 2),
+  );
   const holds = spread <= FLAT_WITHIN;
   console.log(
     `\nmemory per connection differs between steps by ${(spread * 100).toFixed(0)} %, at most ${FLAT_WITHIN * 100} %: ${holds ? "holds" : "MISSED"}`,
   );
-  console.log(`written to ${await keep("many", { workers, holders, ...run, bill, spread, holds })}`);
+  console.log(`written to ${await keep("many", { workers, holders, hasPresence, ...run, bill, spread, holds })}`);
   return holds;
 }
 
@@ -94,11 +98,18 @@ function describe({ idle, idleCpu, steps }: Run, workers: number): string {
 function optionsFrom(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],
-    options: { steps: { type: "string" }, workers: { type: "string" }, quick: { type: "boolean", default: false } },
+    options: {
+      steps: { type: "string" },
+      workers: { type: "string" },
+      quick: { type: "boolean", default: false },
+      "without-presence": { type: "boolean", default: false },
+    },
   });
   const steps = values.steps?.split(",").map(Number) ?? (values.quick ? QUICK_STEPS : STEPS);
   if (steps.some((step, i) => !Number.isSafeInteger(step) || step <= (steps[i - 1] ?? 0)))
-    throw new Error(`--steps ${values.steps}: numbers of connections, each larger than the one before, such as 18000,50000`);
+    throw new Error(
+      `--steps ${values.steps}: numbers of connections, each larger than the one before, such as 18000,50000`,
+    );
   const most = Math.max(...steps);
   const limit = openFilesLimit(process.pid);
   const needed = Math.ceil((most + LARGE_CHANNEL) / (limit * USABLE_SHARE));
@@ -108,7 +119,18 @@ function optionsFrom(args: readonly string[]): Options {
       `${most} connections need ${needed} workers with ${limit} open files each; there can be ${WORKERS_MAX}: use --steps and --workers`,
     );
   if (availableBytes() < most * BYTES_PER_CONNECTION)
-    throw new Error(`${most} connections need about ${Math.ceil((most * BYTES_PER_CONNECTION) / 2 ** 30)} GiB of free memory: use --steps`);
-  const holders = Math.max(Math.ceil(most / Math.min(limit - SPARE_FILES, PER_HOLDER_MAX)), values.quick ? QUICK_WORKERS : 1);
-  return { steps, workers, holders, times: values.quick ? QUICK_TIMES : TIMES };
+    throw new Error(
+      `${most} connections need about ${Math.ceil((most * BYTES_PER_CONNECTION) / 2 ** 30)} GiB of free memory: use --steps`,
+    );
+  const holders = Math.max(
+    Math.ceil(most / Math.min(limit - SPARE_FILES, PER_HOLDER_MAX)),
+    values.quick ? QUICK_WORKERS : 1,
+  );
+  return {
+    steps,
+    workers,
+    holders,
+    times: values.quick ? QUICK_TIMES : TIMES,
+    hasPresence: !values["without-presence"],
+  };
 }

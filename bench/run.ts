@@ -15,6 +15,7 @@ import { reconnects } from "./reconnects.ts";
 import { recordings } from "./recordings.ts";
 import { rooms } from "./rooms.ts";
 import { speed } from "./speed.ts";
+import { storms } from "./storms.ts";
 import { tokens } from "./tokens.ts";
 import { webhooks } from "./webhooks.ts";
 import { workers } from "./workers.ts";
@@ -50,6 +51,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: recordings,
   },
   rooms: { about: "CPU of a join, its connect and its subscribe, against a plain connect and subscribe", run: rooms },
+  storms: {
+    about: "18,000 clients come back after a kill: time, CPU, stalls, peak of memory; --only node",
+    run: storms,
+  },
   tokens: {
     about: "server CPU per minted token, against a minimal server that parses and answers the same",
     run: tokens,

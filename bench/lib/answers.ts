@@ -17,6 +17,7 @@ interface Asker {
   /** Which process it is connected to. */
   readonly process: string;
   askedMs: number | undefined;
+  isOver: boolean;
 }
 
 export interface Waits {
@@ -25,32 +26,37 @@ export interface Waits {
   readonly asked: number;
 }
 
-/** `processes`: how many share the port. */
+/** `processes`: how many there are, on all ports together. */
 export class Answers {
   /** Bound: one per process. */
   private readonly askers: Asker[] = [];
   private waits: number[] = [];
 
-  static async connect(port: number, secretKey: string, processes: number): Promise<Answers> {
+  static async connect(ports: readonly number[], secretKey: string, processes: number): Promise<Answers> {
     const answers = new Answers();
     for (let i = 0; i < processes * TRIES_PER_PROCESS && answers.askers.length < processes; i++)
-      await answers.add(port, secretKey, i);
+      await answers.add(ports[i % ports.length] ?? 0, secretKey, i);
     if (answers.askers.length === processes) return answers;
     const found = answers.askers.length;
     await answers.leave();
     throw new Error(`connections reached only ${found} of ${processes} processes`);
   }
 
-  /** Asks for that long. */
-  async listen(ms: number): Promise<Waits> {
+  /** Asks as long as something else is under way. Processes that end meanwhile owe no answer. */
+  async during(work: Promise<unknown>): Promise<Waits> {
     this.waits = [];
-    const until = performance.now() + ms;
-    while (performance.now() < until) {
+    let isOver = false;
+    const done = work.finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
       for (const asker of this.askers) this.ask(asker);
       await sleep(ASK_EVERY_MS);
     }
+    await done;
     // What is still waited for counts, as long as it has lasted.
-    for (const { askedMs } of this.askers) if (askedMs !== undefined) this.waits.push(performance.now() - askedMs);
+    for (const { askedMs, isOver } of this.askers)
+      if (askedMs !== undefined && !isOver) this.waits.push(performance.now() - askedMs);
     const sorted = this.waits.toSorted((one, other) => one - other);
     return {
       longestMs: sorted.at(-1) ?? Number.NaN,
@@ -60,7 +66,7 @@ export class Answers {
   }
 
   async leave(): Promise<void> {
-    await Promise.all(this.askers.map(({ line }) => line.leave("reset")));
+    await Promise.all(this.askers.map(({ line, isOver }) => (isOver ? undefined : line.leave("reset"))));
   }
 
   /** A second connection to a process is closed. */
@@ -74,17 +80,23 @@ export class Answers {
     };
     const token = connectToken(secretKey, { peerId: `asker-${number}`, peerMetadata: {}, lifeSeconds: LIFE_SECONDS });
     const target = { host: "127.0.0.1", port, source: SOURCE };
-    const ended = (): void => welcomed.reject(new Error("the server ended a connection that asks"));
+    const ended = (): void => {
+      if (asker) asker.isOver = true;
+      welcomed.reject(new Error("the server ended a connection that asks"));
+    };
     const line = await WebSocketLine.connect(target, `/v1?token=${token}`, received, ended);
     const process = await welcomed.promise;
-    if (this.askers.some((one) => one.process === process)) return line.leave("reset");
-    asker = { line, process, askedMs: undefined };
+    if (this.askers.some((one) => one.process === process)) {
+      await line.leave("reset");
+      return;
+    }
+    asker = { line, process, askedMs: undefined, isOver: false };
     this.askers.push(asker);
   }
 
   /** One question at a time: a stall counts once, with its whole length. */
   private ask(asker: Asker): void {
-    if (asker.askedMs !== undefined) return;
+    if (asker.askedMs !== undefined || asker.isOver) return;
     asker.askedMs = performance.now();
     asker.line.send({ type: "unsubscribe", channel: "none", requestId: "a" });
   }

@@ -41,7 +41,12 @@ export class Holder implements AsyncDisposable {
     try {
       const file = join(folder, "plan");
       const orders = [`opening ${opening}`, `source ${source}`, `returns ${Number(returns)}`];
-      const connections = scripts.flatMap((script, i) => [`port ${ports[i % ports.length]}`, connectionLine({ script })]);
+      // Clients that come back find any of the ports, as through a name with several addresses.
+      if (returns) orders.push(...ports.map((port) => `alternative ${port}`));
+      const connections = scripts.flatMap((script, i) => [
+        `port ${ports[i % ports.length]}`,
+        connectionLine({ script }),
+      ]);
       writeFileSync(file, [...orders, ...connections].join("\n"));
       const child = Bun.spawn([native("holder"), file], { stdio: ["pipe", "pipe", "inherit"] });
       const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(splitLines()).getReader();

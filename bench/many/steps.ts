@@ -4,6 +4,7 @@ import { MARK, payload, type Script } from "../contenders/contender.ts";
 import { Answers, type Waits } from "../lib/answers.ts";
 import { Holders } from "../lib/holder.ts";
 import { type Latencies, latencies } from "../lib/loader.ts";
+import { connectToken } from "../lib/token.ts";
 import type { Service } from "../workers/systems.ts";
 import { cpuOfAll, type Footprint, footprintOf } from "./footprint.ts";
 
@@ -18,6 +19,8 @@ export const LARGE_CHANNEL = 1000;
 const MESSAGES_PER_SECOND = 10;
 const MESSAGE_BYTES = 128;
 const WARM_UP_MS = 2000;
+const LIFE_SECONDS = 3600;
+const UNSEEN = ["publish", "subscribe"];
 
 export interface Times {
   /** After the last connect, until memory is read: the service collects what the connects have left behind. */
@@ -56,6 +59,7 @@ export async function runSteps(
   steps: readonly number[],
   holders: number,
   { settleMs, measureMs }: Times,
+  hasPresence: boolean,
 ): Promise<Run> {
   const { port, pids } = service;
   const processes = Math.max(1, pids.length - 1);
@@ -69,7 +73,10 @@ export async function runSteps(
   const plans = Array.from({ length: holders }, (_, holder) => ({
     scripts: Array.from({ length: perHolder }, (_, i) => {
       const index = i * holders + holder;
-      return service.dialect.subscriber(index, `held/${Math.floor(index / CHANNEL_SIZE)}`, { metadata: false });
+      const channel = `held/${Math.floor(index / CHANNEL_SIZE)}`;
+      return hasPresence
+        ? service.dialect.subscriber(index, channel, { metadata: false })
+        : unseen(service, index, channel);
     }),
     ports: [port],
     source: `127.0.2.${holder + 1}`,
@@ -88,7 +95,11 @@ export async function runSteps(
     const footprint = footprintOf(pids);
     const rest = await cpuAtRest(pids, measureMs);
     const waits = await asked(service, processes, measureMs);
-    const delivery = await latencies(largeChannel(service, most + perHolder, measureMs), { port, pids, sharesCores: true });
+    const delivery = await latencies(largeChannel(service, most + perHolder, measureMs), {
+      port,
+      pids,
+      sharesCores: true,
+    });
     const { ready } = await held.report();
     if (ready !== connections) throw new Error(`${ready} of ${connections} connections are still there`);
     figures.push({
@@ -104,6 +115,19 @@ export async function runSteps(
     });
   }
   return { idle, idleCpu, steps: figures };
+}
+
+/** A subscriber that neither sees members nor is one: no roster follows its ack. */
+function unseen({ secretKey }: Service, index: number, channel: string): Script {
+  const identity = { peerId: `unseen-${index}`, peerMetadata: {}, lifeSeconds: LIFE_SECONDS, permissions: UNSEEN };
+  return {
+    path: `/v1?token=${connectToken(secretKey, identity)}`,
+    steps: [
+      { expect: '"welcome"' },
+      { send: JSON.stringify({ type: "subscribe", channel, requestId: "s" }) },
+      { expect: '"ack"' },
+    ],
+  };
 }
 
 /** Compiles code and grows pools, so that what a process takes once does not count as memory of its connections. */
@@ -134,10 +158,14 @@ async function cpuAtRest(pids: readonly number[], ms: number): Promise<number> {
   return ((cpuOfAll(pids) - before) / (performance.now() - startMs)) * 1000;
 }
 
-async function asked({ port, secretKey }: { port: number; secretKey: string }, processes: number, ms: number): Promise<Waits> {
-  const answers = await Answers.connect(port, secretKey, processes);
+async function asked(
+  { port, secretKey }: { port: number; secretKey: string },
+  processes: number,
+  ms: number,
+): Promise<Waits> {
+  const answers = await Answers.connect([port], secretKey, processes);
   try {
-    return await answers.listen(ms);
+    return await answers.during(sleep(ms));
   } finally {
     await answers.leave();
   }

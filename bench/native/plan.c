@@ -122,6 +122,8 @@ void plan_read(struct plan *plan, const char *file) {
     else if (!strcmp(line, "unmeasured")) plan->unmeasured = atoi(value);
     else if (!strcmp(line, "waves")) plan->waves = atoi(value);
     else if (!strcmp(line, "returns")) plan->returns = atoi(value);
+    else if (!strcmp(line, "alternative") && plan->alternative_count < ALTERNATIVES_MOST)
+      plan->alternatives[plan->alternative_count++] = atoi(value);
     else if (!strcmp(line, "source")) plan->source = inet_addr(value);
     else if (!strcmp(line, "rate")) plan->rate = atof(value);
     else if (!strcmp(line, "pid") && plan->pid_count < PIDS_MOST) plan->pids[plan->pid_count++] = atoi(value);
