@@ -12,6 +12,7 @@
 import { parseArgs } from "node:util";
 import { openFilesLimit } from "./lib/memory.ts";
 import { keep, table } from "./lib/report.ts";
+import { untilStopped } from "./lib/until-stopped.ts";
 import { billOf, describeBill } from "./many/bill.ts";
 import { availableBytes } from "./many/footprint.ts";
 import { LARGE_CHANNEL, type Run, runSteps, type Times } from "./many/steps.ts";
@@ -23,7 +24,6 @@ const QUICK_STEPS = [2000, 4000];
 const QUICK_TIMES: Times = { settleMs: 2000, measureMs: 2000 };
 /** Of its files, a worker leaves an eighth free, at most 1,024; and the system does not spread connections evenly. */
 const USABLE_SHARE = 0.87;
-/** An address has 28,000 ports to a server. */
 const PER_HOLDER_MAX = 25_000;
 /** Open files of a holder that are not connections. */
 const SPARE_FILES = 100;
@@ -46,7 +46,7 @@ export async function many(args: readonly string[]): Promise<boolean> {
   const { steps, workers, holders, times, hasPresence } = optionsFrom(args);
   console.error(`${workers} workers, ${holders} holders`);
   await using service = await start(workersOf(workers), false);
-  const run = await runSteps(service, steps, holders, times, hasPresence);
+  const run = await untilStopped(runSteps(service, steps, holders, times, hasPresence));
   console.log(describe(run, workers));
   const bill = billOf(run, workers);
   console.log(`\n${describeBill(bill)}`);

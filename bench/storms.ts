@@ -11,9 +11,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Ground } from "./cluster/systems.ts";
 import { Answers, type Waits } from "./lib/answers.ts";
-import { Holders } from "./lib/holder.ts";
+import { Holders, sourcesFor } from "./lib/holder.ts";
 import { openFilesLimit } from "./lib/memory.ts";
 import { keep, median, table } from "./lib/report.ts";
+import { untilStopped } from "./lib/until-stopped.ts";
 import { oneNode, onNats, onWorkers, type Scenario, type Stormed } from "./storms/service.ts";
 import { Watch } from "./storms/watch.ts";
 
@@ -89,6 +90,10 @@ export async function storms(args: readonly string[]): Promise<boolean> {
 
 async function measure(scenario: Scenario, clients: number): Promise<Figures> {
   await using service = await scenario.start();
+  return await untilStopped(strike(service, scenario, clients));
+}
+
+async function strike(service: Stormed, scenario: Scenario, clients: number): Promise<Figures> {
   await warmUp(service);
   await sleep(SETTLE_MS);
   const filling = new Watch(service.pids);
@@ -134,7 +139,7 @@ function holdersOf({ ports, dialect }: Stormed, clients: number, returns = true,
         return dialect.subscriber(index, `${name}/${Math.floor(index / CHANNEL_SIZE)}`, { metadata: false });
       }),
       ports,
-      source: `127.0.2.${holder + 1}`,
+      sources: sourcesFor(holder, clients / HOLDERS),
       opening: OPENING,
       returns,
     })),

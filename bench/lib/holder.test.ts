@@ -36,7 +36,7 @@ const scripts = (count: number) => Array.from({ length: count }, () => ({ path: 
 
 test("connections are opened in steps, by several holders, each from its own address", async () => {
   const { port, sockets, sources } = serve();
-  const plan = (source: string) => ({ scripts: scripts(20), ports: [port], source, opening: 4 });
+  const plan = (source: string) => ({ scripts: scripts(20), ports: [port], sources: [source], opening: 4 });
   await using holders = await Holders.start([plan("127.0.2.1"), plan("127.0.2.2")]);
   expect((await holders.open(11)).ready).toBe(11);
   expect(sockets.size).toBe(11);
@@ -46,7 +46,7 @@ test("connections are opened in steps, by several holders, each from its own add
 
 test("a lost connection ends the run, unless clients come back", async () => {
   const { port, sockets } = serve();
-  await using holder = await Holder.start({ scripts: scripts(3), ports: [port], source: "127.0.2.1", opening: 4 });
+  await using holder = await Holder.start({ scripts: scripts(3), ports: [port], sources: ["127.0.2.1"], opening: 4 });
   await holder.open(3);
   [...sockets][1]?.terminate();
   await expect(holder.report()).rejects.toThrow("cut");
@@ -55,7 +55,7 @@ test("a lost connection ends the run, unless clients come back", async () => {
 test("clients come back, also those that are refused at first, and are counted", async () => {
   let isFull = false;
   const { port, sockets } = serve(() => !isFull);
-  const plan = { scripts: scripts(5), ports: [port], source: "127.0.2.1", opening: 4, returns: true };
+  const plan = { scripts: scripts(5), ports: [port], sources: ["127.0.2.1"], opening: 4, returns: true };
   await using holder = await Holder.start(plan);
   await holder.open(5);
   isFull = true;

@@ -9,8 +9,8 @@ export interface HolderPlan {
   readonly scripts: readonly Script[];
   /** The port of each connection, in turns. */
   readonly ports: readonly number[];
-  /** An address of loopback: each has some 28,000 ports to a server. */
-  readonly source: string;
+  /** Addresses of loopback that connections come from, in turns (see `sourcesFor`). */
+  readonly sources: readonly string[];
   /** How many connect at a time. */
   readonly opening: number;
   /** Lost connections come back, as clients do; default: they fail the run. */
@@ -29,6 +29,13 @@ export interface Held {
   readonly backSeconds: number;
 }
 
+/** An address has some 28,000 ports to a server. The kernel tries every second one first: when these are in use, each connect looks through all of them. */
+const PER_SOURCE_MAX = 10_000;
+
+/** The addresses for the connections of a holder; `holder` counts from 0. */
+export const sourcesFor = (holder: number, connections: number): string[] =>
+  Array.from({ length: Math.ceil(connections / PER_SOURCE_MAX) }, (_, i) => `127.0.${holder + 16}.${i + 1}`);
+
 export class Holder implements AsyncDisposable {
   private constructor(
     private readonly child: Bun.Subprocess<"pipe", "pipe", "inherit">,
@@ -36,15 +43,16 @@ export class Holder implements AsyncDisposable {
   ) {}
 
   /** Resolves when it has read its plan; it has no connections yet. */
-  static async start({ scripts, ports, source, opening, returns = false }: HolderPlan): Promise<Holder> {
+  static async start({ scripts, ports, sources, opening, returns = false }: HolderPlan): Promise<Holder> {
     const folder = tempFolder();
     try {
       const file = join(folder, "plan");
-      const orders = [`opening ${opening}`, `source ${source}`, `returns ${Number(returns)}`];
+      const orders = [`opening ${opening}`, `returns ${Number(returns)}`];
       // Clients that come back find any of the ports, as through a name with several addresses.
       if (returns) orders.push(...ports.map((port) => `alternative ${port}`));
       const connections = scripts.flatMap((script, i) => [
         `port ${ports[i % ports.length]}`,
+        `source ${sources[i % sources.length]}`,
         connectionLine({ script }),
       ]);
       writeFileSync(file, [...orders, ...connections].join("\n"));

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MARK, payload, type Script } from "../contenders/contender.ts";
 import { Answers, type Waits } from "../lib/answers.ts";
-import { Holders } from "../lib/holder.ts";
+import { Holders, sourcesFor } from "../lib/holder.ts";
 import { type Latencies, latencies } from "../lib/loader.ts";
 import { connectToken } from "../lib/token.ts";
 import type { Service } from "../workers/systems.ts";
@@ -79,7 +79,7 @@ export async function runSteps(
         : unseen(service, index, channel);
     }),
     ports: [port],
-    source: `127.0.2.${holder + 1}`,
+    sources: sourcesFor(holder, perHolder),
     opening,
   }));
   await using held = await Holders.start(plans);
@@ -136,7 +136,7 @@ async function warmUp(service: Service, processes: number): Promise<void> {
   for (let round = 0; round < WARM_UP_ROUNDS; round++) {
     const scripts = scriptsOf(service, 0, count, (index) => `warm/${Math.floor(index / CHANNEL_SIZE)}`);
     await using holders = await Holders.start([
-      { scripts, ports: [service.port], source: "127.0.2.254", opening: processes * 8 },
+      { scripts, ports: [service.port], sources: sourcesFor(0, count), opening: processes * 8 },
     ]);
     await holders.open(count);
   }
