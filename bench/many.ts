@@ -22,7 +22,7 @@ const STEPS = [18_000, 50_000, 100_000, 250_000];
 const TIMES: Times = { settleMs: 10_000, measureMs: 5000 };
 const QUICK_STEPS = [2000, 4000];
 const QUICK_TIMES: Times = { settleMs: 2000, measureMs: 2000 };
-/** Of its files, a worker leaves an eighth free, at most 1,024; and the system does not spread connections evenly. */
+/** A worker leaves an eighth of its files free, at most 1,024; and the system does not spread connections evenly. */
 const USABLE_SHARE = 0.87;
 const PER_HOLDER_MAX = 25_000;
 /** Open files of a holder that are not connections. */

@@ -16,11 +16,11 @@ import { openFilesLimit } from "./lib/memory.ts";
 import { keep, median, table } from "./lib/report.ts";
 import { untilStopped } from "./lib/until-stopped.ts";
 import { oneNode, onNats, onWorkers, type Scenario, type Stormed } from "./storms/service.ts";
-import { Watch } from "./storms/watch.ts";
+import { residentBytesOf, Watch } from "./storms/watch.ts";
 
 const CHANNEL_SIZE = 10;
 const HOLDERS = 2;
-/** Of each holder. */
+/** Each holder opens this number at a time. */
 const OPENING = 250;
 const SETTLE_MS = 5000;
 /** The service has collected what the storm has left behind. */
@@ -96,15 +96,14 @@ async function measure(scenario: Scenario, clients: number): Promise<Figures> {
 async function strike(service: Stormed, scenario: Scenario, clients: number): Promise<Figures> {
   await warmUp(service);
   await sleep(SETTLE_MS);
-  const filling = new Watch(service.pids);
-  filling.sample();
-  const idleBytes = filling.bytes;
+  const idle = residentBytesOf(service.pids());
+  const filling = new Watch(service.pids, idle);
   await using holders = await holdersOf(service, clients);
   await holders.open(clients);
   await sleep(SETTLE_MS);
   filling.stop();
   await holders.forget();
-  const watch = new Watch(service.pids);
+  const watch = new Watch(service.pids, idle);
   try {
     const answers = scenario.hasSurvivors ? await connected(service) : undefined;
     await service.strike();
@@ -115,7 +114,7 @@ async function strike(service: Stormed, scenario: Scenario, clients: number): Pr
     const cpu = watch.cpuSeconds;
     await sleep(CALM_MS);
     watch.sample();
-    const per = (bytes: number): number => (bytes - idleBytes) / clients;
+    const per = (bytes: number): number => bytes / clients;
     return {
       lost,
       backSeconds,

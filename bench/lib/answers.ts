@@ -8,7 +8,7 @@ import { WebSocketLine } from "./websocket.ts";
 
 const ASK_EVERY_MS = 20;
 const LIFE_SECONDS = 3600;
-/** The system chooses the process: so many tries find all of them. */
+/** The system chooses the process of each connection: with this number of tries, all of them are found. */
 const TRIES_PER_PROCESS = 25;
 const SOURCE = "127.0.2.250";
 
@@ -72,6 +72,8 @@ export class Answers {
   /** A second connection to a process is closed. */
   private async add(port: number, secretKey: string, number: number): Promise<void> {
     const welcomed = Promise.withResolvers<string>();
+    // One that is lost before it is awaited fails the connect, too.
+    welcomed.promise.catch(() => undefined);
     let asker: Asker | undefined;
     const received = (payload: Buffer): void => {
       const frame = JSON.parse(payload.toString()) as { type: string; connection?: string };

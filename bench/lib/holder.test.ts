@@ -1,4 +1,4 @@
-/** The holder holds what it is told to, and sees losses: a connection that is missing would make a memory figure too low. */
+/** The holder opens what it is asked for, and notices losses: a connection that is missing would make a memory figure too low. */
 import { afterEach, expect, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
 import { Holder, Holders } from "./holder.ts";

@@ -48,7 +48,7 @@ export class Holder implements AsyncDisposable {
     try {
       const file = join(folder, "plan");
       const orders = [`opening ${opening}`, `returns ${Number(returns)}`];
-      // Clients that come back find any of the ports, as through a name with several addresses.
+      // Clients that come back try one port after the other, as through a name with several addresses.
       if (returns) orders.push(...ports.map((port) => `alternative ${port}`));
       const connections = scripts.flatMap((script, i) => [
         `port ${ports[i % ports.length]}`,
@@ -78,10 +78,14 @@ export class Holder implements AsyncDisposable {
     await this.child.exited;
   }
 
-  private ask(order: string): Promise<Held> {
-    this.child.stdin.write(`${order}\n`);
-    this.child.stdin.flush();
-    return this.answer();
+  private async ask(order: string): Promise<Held> {
+    try {
+      this.child.stdin.write(`${order}\n`);
+      await this.child.stdin.flush();
+    } catch {
+      // It has ended: its last line says why.
+    }
+    return await this.answer();
   }
 
   /** The holder itself gives up after a minute without progress. */

@@ -32,7 +32,7 @@ export interface Times {
 export interface StepFigures {
   readonly connections: number;
   readonly openSeconds: number;
-  /** Of this step's connects. */
+  /** The mean of this step's connects. */
   readonly cpuUsPerConnect: number;
   readonly footprint: Footprint;
   readonly rssPerConnection: number;

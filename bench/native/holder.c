@@ -95,7 +95,9 @@ static void is_lost(struct conn *conn, const char *why) {
   /* Clients of this service come back after a quarter to half a second, those that fail again after up to eight. */
   uint64_t wait_ms = most / 2 + random() % (most / 2);
   conn_cut(conn);
-  if (plan.alternative_count) plan.conns[conn->index].port = plan.alternatives[random() % plan.alternative_count];
+  /* The next one with each failure, so that no client insists on a node that is gone. */
+  if (plan.alternative_count)
+    plan.conns[conn->index].port = plan.alternatives[(conn->index + tries) % plan.alternative_count];
   wait_push(conn, now + wait_ms * MS);
 }
 

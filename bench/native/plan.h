@@ -4,7 +4,7 @@
  *   port 8080 (of the connections that follow) | pid 123 (of the server; repeated) | core 1 (-1: any core) | opening 64 (connects in progress at once) | mode MODE
  *   inflight 32 | warmup MS | measure MS | rate N (messages per second; mode latency, all three) | unmeasured N (first connects, mode connect)
  *   source 127.0.1.1 (the address that the connections that follow come from) | returns 1 (lost connections are opened again; holder)
- *   alternative 8081 (repeated: ports that lost connections try, at random; holder)
+ *   alternative 8081 (repeated: ports that lost connections try, one after the other; holder)
  *   waves N (how often all connections are cut and opened again, mode reconnect)
  *   conn <tab> PATH <tab> HEADERS <tab> ITS PUBLISHER or -1 <tab> STEP …    a step is s:text, b:binary or e:expected
  *   publish <tab> CONN <tab> RECEIVERS <tab> ACKS 0 or 1 <tab> t or b <tab> FRAME <tab> FIRST FRAME or nothing

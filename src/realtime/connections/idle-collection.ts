@@ -6,7 +6,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ConnectionObserver } from "./connections.ts";
 
-/** Connections that come or go until a collection is worth it: each leaves some 15 KB, also where many workers have few connections each. */
+/** Connections that come or go until a collection is worth it: each leaves several KB, also where many workers have few connections each. */
 export const COLLECT_AFTER = 1000;
 export const LOOK_EVERY_MS = 1000;
 /** Connections that come and go all the time are left to the runtime. */
