@@ -117,6 +117,7 @@ function crowd(): { hub: Hub; live: Live } {
     connects: new Throttle(0, 0, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),
     storeFollower: undefined,
+    room: { hasRoom: () => true },
   });
   for (let i = 0; i < CONNECTIONS; i++) {
     const metadata = { name: `Person ${i}`, avatar: `https://example.com/${i}.png` };

@@ -10,10 +10,12 @@ import { openConsole } from "./console.ts";
 import { everything } from "./everything.ts";
 import { history } from "./history.ts";
 import { lists } from "./lists.ts";
+import { many } from "./many.ts";
 import { reconnects } from "./reconnects.ts";
 import { recordings } from "./recordings.ts";
 import { rooms } from "./rooms.ts";
 import { speed } from "./speed.ts";
+import { storms } from "./storms.ts";
 import { tokens } from "./tokens.ts";
 import { webhooks } from "./webhooks.ts";
 import { workers } from "./workers.ts";
@@ -42,12 +44,17 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   history: { about: "a publish with history and a recovery, against the same without", run: history },
   lists: { about: "CPU of a page of each live list, with 50,000 connections and 10,000 channels", run: lists },
+  many: { about: "250,000 connections held: memory, CPU at rest, stalls; --steps 18000,50000, --quick", run: many },
   reconnects: { about: "20,000 reconnects after an outage; --before OTHER/src/main.ts", run: reconnects },
   recordings: {
     about: "pages and totals among a million rows, memory while 4 GiB go in and out, CPU of a recording stream",
     run: recordings,
   },
   rooms: { about: "CPU of a join, its connect and its subscribe, against a plain connect and subscribe", run: rooms },
+  storms: {
+    about: "18,000 clients come back after a kill: time, CPU, stalls, peak of memory; --only node",
+    run: storms,
+  },
   tokens: {
     about: "server CPU per minted token, against a minimal server that parses and answers the same",
     run: tokens,

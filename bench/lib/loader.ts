@@ -13,6 +13,7 @@ const ANSWER_MS = 180_000;
 /** The sources of each program. */
 const PROGRAMS = {
   loader: ["loader.c", "conn.c", "stream.c", "meter.c", "plan.c"],
+  holder: ["holder.c", "conn.c", "stream.c", "meter.c", "plan.c"],
   broadcaster: ["broadcaster.c", "handshake.c"],
 } as const;
 
@@ -104,6 +105,8 @@ export interface Deliveries extends Report {
 export interface Latencies extends Report {
   readonly p50us: number;
   readonly p99us: number;
+  /** The slowest delivery. */
+  readonly mostus: number;
 }
 
 export interface Connects extends Report {
@@ -222,7 +225,7 @@ function start(mode: Mode, plan: Plan, target: Target) {
   };
 }
 
-function splitLines(): TransformStream<string, string> {
+export function splitLines(): TransformStream<string, string> {
   let rest = "";
   return new TransformStream({
     transform(text, controller) {
@@ -259,7 +262,7 @@ function linesOf(
   ];
 }
 
-function connectionLine({ script, hears = -1 }: PlannedConnection): string {
+export function connectionLine({ script, hears = -1 }: PlannedConnection): string {
   const headers = Object.entries(script.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
   return ["conn", script.path, escaped(headers.join("")), hears, ...script.steps.map(stepText)].join("\t");
 }

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +23,29 @@ void conns_begin(int epoll_fd, const struct conn_events *events) {
   on = *events;
 }
 
+/* The connection is over: on.lost is called when its events have been handled. */
+static void lose(struct conn *conn, const char *format, ...) {
+  char text[300];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (!on.lost) fail("connection %d%s", conn->index, text);
+  if (conn->is_lost) return;
+  conn->is_lost = 1;
+}
+
 static void watch(struct conn *conn, int operation, uint32_t events) {
   struct epoll_event event = {.events = events, .data.ptr = conn};
   if (epoll_ctl(epoll, operation, conn->fd, &event)) fail("epoll: %s", strerror(errno));
+}
+
+static void come_from(struct conn *conn, uint32_t address) {
+  int yes = 1;
+  struct sockaddr_in source = {.sin_family = AF_INET, .sin_addr.s_addr = address};
+  /* The port is chosen by connect: one that is free towards this server, and not towards all. */
+  setsockopt(conn->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
+  if (bind(conn->fd, (struct sockaddr *)&source, sizeof source)) fail("bind: %s", strerror(errno));
 }
 
 void conn_open(struct conn *conn) {
@@ -37,10 +58,12 @@ void conn_open(struct conn *conn) {
   if (conn->fd < 0) fail("socket %d: %s", conn->index, strerror(errno));
   setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-  if (connect(conn->fd, (struct sockaddr *)&server, sizeof server) && errno != EINPROGRESS)
-    fail("connect %d: %s", conn->index, strerror(errno));
+  if (conn->plan->source) come_from(conn, conn->plan->source);
   conn->state = CONN_CONNECTING;
-  watch(conn, EPOLL_CTL_ADD, EPOLLIN | EPOLLOUT);
+  if (connect(conn->fd, (struct sockaddr *)&server, sizeof server) == 0 || errno == EINPROGRESS)
+    return watch(conn, EPOLL_CTL_ADD, EPOLLIN | EPOLLOUT);
+  lose(conn, ", connect: %s", strerror(errno));
+  on.lost(conn, "connect");
 }
 
 void conn_cut(struct conn *conn) {
@@ -50,9 +73,10 @@ void conn_cut(struct conn *conn) {
 }
 
 void conn_write(struct conn *conn, const uint8_t *bytes, size_t length) {
+  if (conn->is_lost) return;
   if (conn->out_length == 0) {
     ssize_t sent = send(conn->fd, bytes, length, MSG_NOSIGNAL);
-    if (sent < 0 && errno != EAGAIN) fail("connection %d, write: %s", conn->index, strerror(errno));
+    if (sent < 0 && errno != EAGAIN) return lose(conn, ", write: %s", strerror(errno));
     if (sent > 0) bytes += sent, length -= sent;
     if (length == 0) return;
     watch(conn, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
@@ -68,7 +92,7 @@ void conn_write(struct conn *conn, const uint8_t *bytes, size_t length) {
 
 static void write_on(struct conn *conn) {
   ssize_t sent = send(conn->fd, conn->out, conn->out_length, MSG_NOSIGNAL);
-  if (sent < 0 && errno != EAGAIN) fail("connection %d, write: %s", conn->index, strerror(errno));
+  if (sent < 0 && errno != EAGAIN) return lose(conn, ", write: %s", strerror(errno));
   if (sent <= 0) return;
   memmove(conn->out, conn->out + sent, conn->out_length - sent);
   conn->out_length -= sent;
@@ -234,7 +258,7 @@ static void ping(void *of, const uint8_t *bytes, size_t length) { send_frame(of,
 
 static void closed(void *of, int code) {
   struct conn *conn = of;
-  fail("connection %d was closed with %d, at step %d", conn->index, code, conn->step);
+  lose(conn, " was closed with %d, at step %d", code, conn->step);
 }
 
 static const struct stream_events STREAM_EVENTS = {content, ping, closed};
@@ -255,28 +279,38 @@ static void upgrade(struct conn *conn) {
 static size_t upgraded(struct conn *conn, const char *bytes, size_t length) {
   const char *end = memmem(bytes, length, "\r\n\r\n", 4);
   if (!end) fail("connection %d: half an answer to the upgrade", conn->index);
-  if (strncmp(bytes, "HTTP/1.1 101", 12)) fail("connection %d was refused: %.200s", conn->index, bytes);
+  if (strncmp(bytes, "HTTP/1.1 101", 12)) {
+    lose(conn, " was refused: %.200s", bytes);
+    return length;
+  }
   conn->state = CONN_SCRIPT;
   play(conn);
   return end + 4 - bytes;
 }
 
-void conn_happened(struct conn *conn, uint32_t happened) {
+static void handle(struct conn *conn, uint32_t happened) {
   static uint8_t bytes[READ_BYTES + 1];
   if (conn->state == CONN_CONNECTING) {
     int error = 0;
     socklen_t size = sizeof error;
     getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error) fail("connection %d: %s", conn->index, strerror(error));
-    if (happened & EPOLLOUT) upgrade(conn);
+    if (error) lose(conn, ": %s", strerror(error));
+    else if (happened & EPOLLOUT) upgrade(conn);
     return;
   }
   if (happened & EPOLLOUT && conn->out_length > 0) write_on(conn);
   if (!(happened & (EPOLLIN | EPOLLHUP | EPOLLERR))) return;
   ssize_t length = recv(conn->fd, bytes, READ_BYTES, 0);
   if (length < 0 && errno == EAGAIN) return;
-  if (length <= 0) fail("connection %d was cut at step %d: %s", conn->index, conn->step, length ? strerror(errno) : "end");
+  if (length <= 0) return lose(conn, " was cut at step %d: %s", conn->step, length ? strerror(errno) : "end");
   bytes[length] = 0;
   size_t used = conn->state == CONN_UPGRADING ? upgraded(conn, (char *)bytes, length) : 0;
   stream_feed(&conn->stream, bytes + used, length - used, &STREAM_EVENTS, conn);
+}
+
+void conn_happened(struct conn *conn, uint32_t happened) {
+  /* Closed by an event of the same batch. */
+  if (conn->fd < 0) return;
+  handle(conn, happened);
+  if (conn->is_lost) on.lost(conn, "cut");
 }

@@ -10,7 +10,7 @@ struct conn {
   int fd, index;
   enum state state;
   const struct conn_plan *plan;
-  int step;
+  int step, is_lost;
   struct stream stream;
   /* The last message of its publisher; if it is a publisher itself, its last ack. Numbers begin with 1. */
   uint32_t heard, acked;
@@ -24,11 +24,14 @@ struct loader;
 typedef void on_message(int publisher, uint32_t number);
 typedef void on_ack(int publisher);
 typedef void on_ready(struct conn *conn);
+typedef void on_lost(struct conn *conn, const char *why);
 
 struct conn_events {
   on_message *message;
   on_ack *ack;
   on_ready *ready;
+  /* Without it, a connection that is lost or refused ends the process. It must cut the connection. */
+  on_lost *lost;
 };
 
 /* Once, before the first connection. */

@@ -280,14 +280,20 @@ static void take_orders(void) {
   rest(AFTERWARDS_NS);
 }
 
-/* Open loop: messages are sent when they are due, whether or not earlier ones have arrived. Spins for exact times. */
+/* Until the next message is due; less than a millisecond of it is spent spinning, and all if the loader has a core to itself. */
+static int until_due_ms(void) {
+  uint64_t due = latency_start_ns + (uint64_t)(latency_next * latency_every_ns), at = now_ns();
+  return can_spin || due <= at ? 0 : (due - at) / MS;
+}
+
+/* Open loop: messages are sent when they are due, whether or not earlier ones have arrived. */
 static void run_latency(void) {
   uint64_t total = plan.rate * (plan.warmup_ms + plan.measure_ms) / 1000, warm = plan.rate * plan.warmup_ms / 1000;
   latency_every_ns = 1e9 / plan.rate;
   latency_start_ns = now_ns() + 10 * MS;
   struct reading from = {0};
   while (latency_next < total) {
-    turn(0);
+    turn(until_due_ms());
     while (latency_next < total && latency_start_ns + (uint64_t)(latency_next * latency_every_ns) <= now) {
       struct publisher *publisher = &publishers[latency_next++ % plan.publisher_count];
       if (publisher->sent - publisher->done >= WINDOW - 1) fail("it cannot keep up with %.0f messages per second", plan.rate);

@@ -1,4 +1,5 @@
 #include "plan.h"
+#include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static void read_conn(struct plan *plan, char *rest) {
   char *path = field(&rest), *headers = field(&rest);
   if (!plan->port) fail("a plan needs a port before its connections");
   unescape(headers);
-  *conn = (struct conn_plan){.path = path, .headers = headers, .port = plan->port, .hears = atoi(field(&rest))};
+  *conn = (struct conn_plan){.path = path, .headers = headers, .port = plan->port, .source = plan->source, .hears = atoi(field(&rest))};
   for (char *one = strsep(&rest, "\t"); one; one = strsep(&rest, "\t")) {
     if (one[0] == 0 || one[1] != ':') fail("a step of the plan is not s:, b: or e:");
     conn->steps = grown(conn->steps, conn->step_count, sizeof *conn->steps);
@@ -120,6 +121,10 @@ void plan_read(struct plan *plan, const char *file) {
     else if (!strcmp(line, "measure")) plan->measure_ms = atoi(value);
     else if (!strcmp(line, "unmeasured")) plan->unmeasured = atoi(value);
     else if (!strcmp(line, "waves")) plan->waves = atoi(value);
+    else if (!strcmp(line, "returns")) plan->returns = atoi(value);
+    else if (!strcmp(line, "alternative") && plan->alternative_count < ALTERNATIVES_MOST)
+      plan->alternatives[plan->alternative_count++] = atoi(value);
+    else if (!strcmp(line, "source")) plan->source = inet_addr(value);
     else if (!strcmp(line, "rate")) plan->rate = atof(value);
     else if (!strcmp(line, "pid") && plan->pid_count < PIDS_MOST) plan->pids[plan->pid_count++] = atoi(value);
     else fail("no order %s", line);

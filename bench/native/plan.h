@@ -3,6 +3,8 @@
  *
  *   port 8080 (of the connections that follow) | pid 123 (of the server; repeated) | core 1 (-1: any core) | opening 64 (connects in progress at once) | mode MODE
  *   inflight 32 | warmup MS | measure MS | rate N (messages per second; mode latency, all three) | unmeasured N (first connects, mode connect)
+ *   source 127.0.1.1 (the address that the connections that follow come from) | returns 1 (lost connections are opened again; holder)
+ *   alternative 8081 (repeated: ports that lost connections try, one after the other; holder)
  *   waves N (how often all connections are cut and opened again, mode reconnect)
  *   conn <tab> PATH <tab> HEADERS <tab> ITS PUBLISHER or -1 <tab> STEP …    a step is s:text, b:binary or e:expected
  *   publish <tab> CONN <tab> RECEIVERS <tab> ACKS 0 or 1 <tab> t or b <tab> FRAME <tab> FIRST FRAME or nothing
@@ -25,6 +27,8 @@ struct step {
 struct conn_plan {
   const char *path, *headers;
   int port, hears;
+  /* In network order; 0: the system chooses. */
+  uint32_t source;
   struct step *steps;
   int step_count;
 };
@@ -38,10 +42,13 @@ struct publisher_plan {
 };
 
 #define PIDS_MOST 64
+#define ALTERNATIVES_MOST 16
 
 struct plan {
-  int port, core, opening;
+  int port, core, opening, returns;
+  uint32_t source;
   int pids[PIDS_MOST], pid_count;
+  int alternatives[ALTERNATIVES_MOST], alternative_count;
   enum mode mode;
   int inflight, warmup_ms, measure_ms, unmeasured, waves;
   double rate;

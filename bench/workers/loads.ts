@@ -4,7 +4,7 @@ import { exactCpuSeconds } from "../lib/cpu-clock.ts";
 import { MIB, memoryOf } from "../lib/memory.ts";
 import { connectsTo, direct, type Figures, fanOut, type SlicedLoad } from "../speed/loads.ts";
 import { type Slices, sideBySide } from "../speed/slices.ts";
-import { KEPT, type Service, type System, start } from "./systems.ts";
+import { type AnyService, KEPT, type Service, type System, start, startAny } from "./systems.ts";
 
 const IDLE_MS = 10_000;
 
@@ -126,15 +126,15 @@ export type Note = (system: string, load: string, figures: Figures) => void;
 /** CPU of all processes, which share one core. */
 export async function compareCpu(systems: readonly System[], wanted: readonly Compared[], pace: Pace, note: Note) {
   await using running = new AsyncDisposableStack();
-  const services = new Map<string, Service>();
-  for (const system of systems) services.set(system.name, running.use(await start(system, true)));
+  const services = new Map<string, AnyService>();
+  for (const system of systems) services.set(system.name, running.use(await startAny(system, true)));
   await idle(services, note);
   for (const compared of wanted) {
     const { load, placements, warmUps = 1, hasFloor = false } = compared;
     const taking = systems.filter(({ isBare = false }) => hasFloor || !isBare).map(({ name }) => name);
     const here = new Map([...services].filter(([name]) => taking.includes(name)));
     const slices = { ...pace.slices, unmeasured: pace.slices.unmeasured * warmUps };
-    if (compared === WITH_HISTORY[0]) for (const service of services.values()) await service.keepHistory();
+    if (compared === WITH_HISTORY[0]) for (const service of services.values()) await service.keepHistory?.();
     const found = new Map<string, Figures[]>();
     for (let at = 0; at < placements; at++)
       for (const [name, figures] of await sideBySide(load, here, slices, failed))
@@ -146,7 +146,7 @@ export async function compareCpu(systems: readonly System[], wanted: readonly Co
 }
 
 /** What the processes take while there are no clients. */
-async function idle(services: ReadonlyMap<string, Service>, note: Note): Promise<void> {
+async function idle(services: ReadonlyMap<string, AnyService>, note: Note): Promise<void> {
   const cpu = (): number[] =>
     [...services.values()].map(({ pids }) => pids.reduce((sum, pid) => sum + exactCpuSeconds(pid), 0));
   await sleep(IDLE_MS);

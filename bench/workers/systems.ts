@@ -31,9 +31,13 @@ export interface System {
 }
 
 export interface Service extends Running, Target {
+  readonly secretKey: string;
   /** From now on channels whose names begin with KEPT have history. */
   keepHistory(): Promise<void>;
 }
+
+/** Bare processes have neither keys nor history. */
+export type AnyService = Running & Target & Partial<Pick<Service, "keepHistory">>;
 
 export const workersOf = (count: number): System => ({
   name: count === 1 ? "one process" : `${count} workers`,
@@ -53,8 +57,7 @@ export const before = (main: string): System => ({ name: "before", workers: 1, m
  * `onOneCore`: all processes on the server's core, for the CPU time of a piece of work. Otherwise the system chooses, and the
  * loader shares all cores, for throughput.
  */
-export async function start({ workers, main, isBare }: System, onOneCore: boolean): Promise<Service> {
-  if (isBare) return startBare(workers);
+export async function start({ workers, main }: System, onOneCore: boolean): Promise<Service> {
   await using starting = new AsyncDisposableStack();
   const adminToken = `bench_${crypto.randomUUID()}`;
   const server = starting.use(
@@ -72,6 +75,7 @@ export async function start({ workers, main, isBare }: System, onOneCore: boolea
     port: Number(server.url.port),
     pids: [server.pid, ...childrenOf(server.pid)],
     dialect: dialect(server.secretKey),
+    secretKey: server.secretKey,
     sharesCores: !onOneCore,
     keepHistory: async () => {
       await admin.must("PATCH", "/apps/demo", { channelRules: [{ pattern: `${KEPT}*`, history: HISTORY }] });
@@ -85,14 +89,17 @@ export async function start({ workers, main, isBare }: System, onOneCore: boolea
 export const workersArgs = (workers: number): readonly string[] =>
   workers === 1 ? [] : ["--workers", String(workers)];
 
-async function startBare(count: number): Promise<Service> {
+/** Bare processes run on the server's core. */
+export const startAny = (system: System, onOneCore: boolean): Promise<AnyService> =>
+  system.isBare ? startBare(system.workers) : start(system, onOneCore);
+
+async function startBare(count: number): Promise<AnyService> {
   const server = await startProgram([...ON_SERVER_CORE, process.execPath, "--no-env-file", BARE, String(count)]);
   const { direct: _none, ...dialect } = json;
   return {
     port: Number(server.url.port),
     pids: [server.pid, ...childrenOf(server.pid)],
     dialect,
-    keepHistory: async () => undefined,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }

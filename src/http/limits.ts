@@ -59,6 +59,12 @@ export const SLASHED_PATH_MAX_CHARS = 4 * KIB;
 /** With more connections than this that are no WebSockets, only short request heads are accepted (head-limit.ts). */
 export const LONG_HEAD_CONNECTIONS_MAX = 1000;
 export const REQUEST_HEAD_SHORT_BYTES = 16 * KIB;
+/**
+ * Open files that connections leave free (file-reserve.ts): this share of the limit, and at most FILES_RESERVE_MAX. That is twice the 512 connections that the
+ * runtime accepts at once, before it hands over a request of any of them.
+ */
+export const FILES_RESERVE_SHARE = 1 / 8;
+export const FILES_RESERVE_MAX = 1024;
 
 /** Calls about one room that need no secret key: door, join, act, recording. Of guests, and of callers whose credential is refused, by their address. */
 export const MEETING_CALLS_PER_MINUTE_PER_ADDRESS = 20;

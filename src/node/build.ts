@@ -19,6 +19,7 @@ import { MeteredHistory } from "../history/metered.ts";
 import type { RuleChanges } from "../history/rule-changes.ts";
 import type { HistoryTrimming } from "../history/trimming.ts";
 import type { PageServer } from "../http/pages/pages.ts";
+import type { FileReserve } from "../http/server/file-reserve.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/server/head-limit.ts";
 import { RequestPipeline } from "../http/server/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/server/unauthenticated-limit.ts";
@@ -35,6 +36,7 @@ import { Metrics, processMetrics } from "../telemetry/metrics.ts";
 import { Vitals } from "../telemetry/vitals.ts";
 import { VERSION } from "../version.ts";
 import type { Tracker } from "../webhooks/tracking/tracker.ts";
+import { buildFiles } from "./files.ts";
 import { Listeners } from "./listeners.ts";
 import { type Access, buildAccess } from "./parts/access.ts";
 import { buildBackups } from "./parts/backups.ts";
@@ -89,6 +91,7 @@ export interface NodeParts {
   /** What a worker tells the others about its state. */
   readonly reporting: Repeating | undefined;
   readonly headLimit: HeadLimit;
+  readonly files: FileReserve;
   readonly pipeline: RequestPipeline;
   readonly routes: NodeRoutes;
 }
@@ -117,12 +120,21 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   // The listeners come before realtime, which writes to their sockets, although they open their ports only in start.ts.
   const listeners = new Listeners<SocketData>(config, host, team !== undefined);
   const { broadcast } = listeners;
+  const files = buildFiles(context, listeners);
   const { snapshotLoaded, withdrawn } = access;
   const roomTokens = new RoomTokens(vault);
   const roomHooks = new LateRoomHooks();
   const turn = buildTurn(config, vault);
   const ofAccess = { keyring, snapshotLoaded, withdrawn };
-  const realtime = await buildRealtime({ ...context, ...ofAccess, broadcast, roomTokens, roomHooks, turn });
+  const realtime = await buildRealtime({
+    ...context,
+    ...ofAccess,
+    broadcast,
+    roomTokens,
+    roomHooks,
+    turn,
+    room: files,
+  });
   answerNodeStatus(context, realtime);
   const { storeFollower } = realtime;
   const webhooks = buildWebhooks({ ...context, access });
@@ -176,9 +188,6 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     set: setHeadLimit,
     guarded: (callback) => faults.guarded("timer", callback),
   });
-  metrics.gauge("process_open_fds", "Open files; each connection is one.", countOpenFiles);
-  if (Number.isFinite(openFilesLimit()))
-    metrics.gauge("process_max_fds", "How many files may be open.", openFilesLimit);
   metrics.gauge("parley_request_head_limit_bytes", "How long a request head may be.", () => headLimit.bytes);
 
   // HTTP comes last: its endpoints call all of the above.
@@ -191,6 +200,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     certificate: () => listeners.certificate,
     openFiles: countOpenFiles,
     openFilesLimit: openFilesLimit(),
+    isFull: () => files.isFull,
     nowMs: clock.wallMs,
   });
   const checks = readyChecks({
@@ -231,7 +241,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   };
   const pages = await options.loadPages();
   team?.onMeasure(() => metrics.text());
-  const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts, pages });
+  const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts, pages, files });
   return {
     context,
     access,
@@ -256,6 +266,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
       team &&
       reportTo(team, own, (err) => log.error({ err }, "the state of this worker could not be reported to the others")),
     headLimit,
+    files,
     pipeline,
     routes,
   };

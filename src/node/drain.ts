@@ -7,7 +7,7 @@ const ACCEPT_WAITING_MS = 1;
 const LAST_REQUESTS_MS = 250;
 
 export async function drainNode(node: RunningNode, drainMs = node.context.config.drainSeconds * 1000): Promise<void> {
-  const { context, access, listeners, realtime, rooms, recordings, tails, headLimit } = node;
+  const { context, access, listeners, realtime, rooms, recordings, tails, headLimit, files } = node;
   if (context.team) {
     // Other workers listen on the same port: they get the new connections, and none is refused here.
     // The kernel resets connections that are not accepted yet: those that are waiting are accepted before the listener closes.
@@ -24,6 +24,7 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   listeners.close();
   node.stopWatchingEventLoop();
   headLimit.stop();
+  files.stop();
   realtime.hub.sampling.stop();
   await rooms.expiry.stop();
   // After the requests and the connections: it writes whose connections have ended.

@@ -77,6 +77,15 @@ export class Listeners<Data> {
     for (const listener of this.all) listener.reloadTls();
   }
 
+  /** Leaves new connections to the other workers, until `resume`. Operators are served as before if they have an address of their own. */
+  pause(): void {
+    this.main.pause();
+  }
+
+  resume(): void {
+    this.main.resume();
+  }
+
   /** Takes no new connections. Those that are open stay, and their requests are answered. */
   stopAccepting(): void {
     for (const listener of this.all) void listener.stop();

@@ -21,7 +21,7 @@ async function startOnce(parts: NodeParts): Promise<void> {
 }
 
 export async function startParts(parts: NodeParts): Promise<RunningNode> {
-  const { context, listeners, realtime, blockSweep, sessionSweep, headLimit, pipeline, routes } = parts;
+  const { context, listeners, realtime, blockSweep, sessionSweep, headLimit, files, pipeline, routes } = parts;
   // Before the ports are open: the first request must find the keys that other nodes have made.
   await realtime.storeFollower?.start();
   await realtime.hub.expectedBack.readNotes();
@@ -40,6 +40,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   parts.clockWatch.start();
   parts.access.auditTrail.start();
   headLimit.start();
+  files.start();
   realtime.hub.sampling.start();
   return { ...parts, stopWatchingEventLoop: watchEventLoop(context.metrics, context.faults, context.vitals) };
 }

@@ -43,6 +43,8 @@ export type FromWorker =
   | { readonly type: "took"; readonly rates: Rates }
   /** What does not work in this worker, by the name of its check in /readyz. */
   | { readonly type: "report"; readonly found: Readonly<Record<string, string>> }
+  /** Whether the worker can hold no more connections. */
+  | { readonly type: "full"; readonly isFull: boolean }
   /** Asks for the metrics of all workers. */
   | { readonly type: "gather"; readonly id: number }
   /** The response to "measure". */

@@ -14,6 +14,7 @@ const PER_WORKER = new Set([
   "process_cpu_seconds_total",
   "process_open_fds",
   "process_max_fds",
+  "parley_files_full",
 ]);
 /** The same in every process, or ahead in some: the highest counts. */
 const HIGHEST = new Set([

@@ -32,6 +32,8 @@ export class SupervisorConnection implements Team {
   readonly throttle: MakeThrottle = this.rates.make;
   private measure: () => string = () => "";
   private begins: (() => void) | undefined;
+  private isPaused = false;
+  private applyPause: ((isPaused: boolean) => void) | undefined;
   /** Bound: requests to `/metrics` under way, at most two seconds each. */
   private readonly asked = new Map<number, (text: string) => void>();
   private lastId = 0;
@@ -97,6 +99,14 @@ export class SupervisorConnection implements Team {
     this.send({ type: "report", found });
   }
 
+  full(isFull: boolean): void {
+    this.send({ type: "full", isFull });
+  }
+
+  onPause(apply: (isPaused: boolean) => void): void {
+    this.applyPause = apply;
+  }
+
   onLead(begin: () => void): void {
     this.begins = begin;
     this.lead();
@@ -137,6 +147,13 @@ export class SupervisorConnection implements Team {
     begins?.();
   }
 
+  private pause(): void {
+    const isPaused = this.state.paused?.includes(this.slot) === true;
+    if (isPaused === this.isPaused) return;
+    this.isPaused = isPaused;
+    this.applyPause?.(isPaused);
+  }
+
   private shareSoon(): void {
     this.sharing ??= setTimeout(() => this.shareRates(), SHARE_EVERY_MS);
   }
@@ -151,6 +168,7 @@ export class SupervisorConnection implements Team {
     switch (message.type) {
       case "state":
         this.state = message;
+        this.pause();
         return this.lead();
       case "drain":
         return this.events.drain();

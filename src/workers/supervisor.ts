@@ -21,6 +21,7 @@ import {
 import { type LineServer, serveLines } from "./lines.ts";
 import { type FromWorker, OTHER_VERSION, type Ready, type ToWorker } from "./messages.ts";
 import { controlSocket } from "./run-folder.ts";
+import { teamState } from "./team-state.ts";
 import { type WorkerLines, WorkerProcess } from "./worker-process.ts";
 
 interface SupervisorParts extends Pick<Loaded, "config" | "sources"> {
@@ -52,7 +53,7 @@ export class Supervisor {
   private readonly watch: ReturnType<typeof setInterval>;
   private watchedMs = performance.now();
   /** Why the last worker could not start, if it is of another version. */
-  private misfit: { readonly versions?: string } = {};
+  private misfit: Readonly<Record<string, string>> = {};
   private isComplete = false;
   private isStopping = false;
   private stopped: Promise<void> | undefined;
@@ -117,13 +118,7 @@ export class Supervisor {
 
   private get state(): TeamState {
     const { count } = this.parts;
-    const ready = this.live.filter((worker) => worker.state === "ready");
-    // The oldest, so that it changes only when that one ends.
-    const [lead] = ready.toSorted((one, other) => (one.readyMs ?? 0) - (other.readyMs ?? 0));
-    const { isStopping } = this;
-    const reports = Object.assign({}, ...ready.map(({ report }) => report), this.misfit) as TeamState["reports"];
-    const serving = ready.map(({ slot }) => slot);
-    return { ready: Math.min(ready.length, count), count, isStopping, lead: lead?.slot ?? null, serving, reports };
+    return teamState({ workers: this.live, count, isStopping: this.isStopping, reports: this.misfit });
   }
 
   private launch(slot: number): WorkerProcess {
@@ -184,6 +179,9 @@ export class Supervisor {
         return;
       case "report":
         worker.report = message.found;
+        return this.announce();
+      case "full":
+        worker.isFull = message.isFull;
         return this.announce();
       case "gather":
         return void this.gathering.page().then((text) => worker.send({ type: "gathered", id: message.id, text }));

@@ -29,6 +29,8 @@ export class WorkerProcess {
   readyMs: number | undefined;
   /** What it last reported that does not work. */
   report: Readonly<Record<string, string>> = {};
+  /** It can hold no more connections. */
+  isFull = false;
   /** Its supervisor drains it: its end is expected. One that drains by itself has the state `draining` only. */
   isDismissed = false;
   private current: WorkerState = "starting";

@@ -143,6 +143,8 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["sh", NAMES],
     ["", PROSE],
     ["sh", NAMES],
+    ["sh", NAMES],
+    ["sh", NAMES],
   ],
   "docs/upgrading.md": [
     ["sh", NAMES],

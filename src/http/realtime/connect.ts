@@ -8,6 +8,7 @@ import { WEBSOCKET_VERSION } from "../../protocol/limits.ts";
 import type { ConnectAttempt, Gateway } from "../../realtime/frames/gateway.ts";
 import type { SocketData } from "../../realtime/frames/socket-handlers.ts";
 import type { Call } from "../request/call.ts";
+import type { FileReserve } from "../server/file-reserve.ts";
 import {
   type Handler,
   isUpgrade,
@@ -16,14 +17,22 @@ import {
   type Upgradable,
 } from "../server/pipeline.ts";
 
-export const connectHandler = (pipeline: RequestPipeline, gateway: Gateway): Handler =>
+export const connectHandler = (
+  pipeline: RequestPipeline,
+  gateway: Gateway,
+  files: Pick<FileReserve, "isFull">,
+): Handler =>
   pipeline.wrapUpgrade(
     "/v1",
     (call, connection) => {
       if (call.request.method !== "GET") throwMethodNotAllowed(call, "GET");
       return gateway.connect(new RequestAttempt(call, connection));
     },
-    addRefusalHeaders,
+    (call) => {
+      addRefusalHeaders(call);
+      // Bun closes the connection then. One that waits for further requests would keep the file that this node lacks.
+      if (files.isFull) call.headers.Connection = "close";
+    },
   );
 
 /** Headers are read when they are asked for: each of them costs a call into the runtime, and a token is good for every origin. */

@@ -40,6 +40,9 @@ interface Pem {
   readonly validity: Pick<CertificateState, "startsMs" | "expiresMs">;
 }
 
+/** A message to a channel costs a call into each server. */
+const EARLIER_MAX = 8;
+
 /** A server and what it serves; there is none before `listen`. */
 interface Running<Data> {
   readonly server: Server<Data>;
@@ -51,8 +54,9 @@ export class Listener<Data> {
   /** The last valid pair: an invalid one on the disk never stops a listener. */
   private pem: Pem | undefined;
   private isReloadFailed = false;
-  /** Servers from before a certificate was reloaded. Bound: one per SIGHUP, while it has connections. */
+  /** Servers from before a certificate was reloaded, or a pause. Bound: one per SIGHUP, and EARLIER_MAX for pauses, while they have connections. */
   private earlier: Server<Data>[] = [];
+  private isPaused = false;
   private stopping: Promise<void> | undefined;
 
   constructor(private readonly options: ListenerOptions) {
@@ -83,13 +87,41 @@ export class Listener<Data> {
     this.isReloadFailed = true;
     this.pem = readTls(this.options.tls);
     this.isReloadFailed = false;
+    // One that is paused uses the new pair when it resumes.
+    if (!this.running || this.isPaused || this.stopping) return;
+    void this.running.server.stop(false);
+    this.listenAgain();
+  }
+
+  /**
+   * Takes no new connections until `resume`, and keeps those that are open: other processes that listen on the port get them. Bun
+   * can only close the port, so each pause leaves a server behind while it has connections; after many of them it goes on listening.
+   */
+  pause(): void {
+    if (!this.running || this.isPaused || this.stopping || !this.options.isShared) return;
+    this.earlier = this.withConnections();
+    if (this.earlier.length >= EARLIER_MAX) return;
+    this.isPaused = true;
+    void this.running.server.stop(false);
+  }
+
+  resume(): void {
+    if (!this.isPaused) return;
+    this.listenAgain();
+    this.isPaused = false;
+  }
+
+  private listenAgain(): void {
     // One that has stopped would listen again.
     if (!this.running || this.stopping) return;
     const { server, served } = this.running;
     const { port } = this;
-    void server.stop(false);
-    this.earlier = [...this.earlier.filter((one) => one.pendingWebSockets > 0), server];
+    this.earlier = [...this.withConnections(), server];
     this.running = { served, server: this.serve(served, port) };
+  }
+
+  private withConnections(): Server<Data>[] {
+    return this.earlier.filter((one) => one.pendingWebSockets > 0);
   }
 
   /** undefined: it does not serve TLS. */

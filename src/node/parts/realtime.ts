@@ -17,7 +17,7 @@ import { IdleCollection, processCpuMs, processHeapBytes } from "../../realtime/c
 import type { RoomHooks } from "../../realtime/connections/room-hooks.ts";
 import { RealtimeMetrics } from "../../realtime/counting/metrics.ts";
 import { Usage } from "../../realtime/counting/usage.ts";
-import type { Gateway } from "../../realtime/frames/gateway.ts";
+import type { Gateway, Room } from "../../realtime/frames/gateway.ts";
 import type { SocketData } from "../../realtime/frames/socket-handlers.ts";
 import type { Hub } from "../../realtime/hub.ts";
 import { Live } from "../../realtime/operators/live/live.ts";
@@ -51,6 +51,7 @@ interface RealtimeParts extends NodeContext {
   readonly roomTokens: RoomTokens;
   readonly roomHooks: RoomHooks;
   readonly turn: TurnService;
+  readonly room: Room;
   /** Writes to the sockets of the public listener. */
   readonly broadcast: Broadcast;
   /** Called when another node's changes have been read. */
@@ -124,6 +125,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     storeFollower,
     roomTokens,
     roomHooks,
+    room: context.room,
     iceServersOf: ({ spaceId, peerId, seat }, client) => {
       const { turn } = context.turn;
       const servers = seat

@@ -10,6 +10,8 @@ export interface TeamState {
   readonly lead: number | null;
   /** The slots of the workers that are ready. undefined: the supervisor is of an earlier version. */
   readonly serving?: readonly number[] | undefined;
+  /** The slots of the workers that leave new connections to the others. undefined: the supervisor is of an earlier version. */
+  readonly paused?: readonly number[] | undefined;
   /** What workers report that does not work, by the name of its check in /readyz. */
   readonly reports: Readonly<Record<string, string>>;
 }
@@ -26,6 +28,10 @@ export interface Team {
   readonly throttle: MakeThrottle;
   /** Tells the other workers what does not work in this one. */
   report(found: Readonly<Record<string, string>>): void;
+  /** Tells the supervisor whether this worker can hold no more connections. */
+  full(isFull: boolean): void;
+  /** Calls back whenever the supervisor has decided anew whether this worker leaves new connections to the others. */
+  onPause(apply: (isPaused: boolean) => void): void;
   /** Calls back once, when this worker is the one that does what is done once per service. */
   onLead(begin: () => void): void;
   /** `read` makes the metrics of this worker. */

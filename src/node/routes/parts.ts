@@ -8,6 +8,7 @@ import type { BackupService } from "../../durable/schedule/service.ts";
 import type { RuleChanges } from "../../history/rule-changes.ts";
 import type { NodeFacts } from "../../http/control/facts.ts";
 import type { PageServer } from "../../http/pages/pages.ts";
+import type { FileReserve } from "../../http/server/file-reserve.ts";
 import type { ReadyChecks } from "../../http/server/operations.ts";
 import type { RequestPipeline } from "../../http/server/pipeline.ts";
 import type { UnauthenticatedLimit } from "../../http/server/unauthenticated-limit.ts";
@@ -39,6 +40,7 @@ export interface RouteParts extends NodeContext {
   readonly dataReports: DataReports;
   readonly checks: ReadyChecks;
   readonly pipeline: RequestPipeline;
+  readonly files: FileReserve;
   readonly unauthenticated: UnauthenticatedLimit;
   readonly facts: () => NodeFacts;
   readonly pages: PageServer;

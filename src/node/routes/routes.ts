@@ -84,7 +84,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     room: (app, roomName) => parts.rooms.rooms.row(app, roomName),
   });
   const publicRoutes: Routes = {
-    "/v1": connectHandler(pipeline, realtime.gateway),
+    "/v1": connectHandler(pipeline, realtime.gateway, parts.files),
     ...routesOf(pipeline, [healthEndpoint], { takesAnyHost: true }),
     ...routesOf(pipeline, realtimeApi),
     "/readyz": pipeline.handler(pipeline.route("/readyz", () => readyResponse(checks), { takesAnyHost: true })),

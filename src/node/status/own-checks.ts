@@ -5,7 +5,7 @@ import { type CheckResult, OK } from "../../http/server/operations.ts";
 import type { MendingsState } from "../parts/recordings.ts";
 import type { Team } from "../parts/team.ts";
 
-/** Beyond this share of the limit, new connections are about to be refused. */
+/** Beyond this share of the limit, new connections are about to be refused (file-reserve.ts); with a low limit they are before. */
 const OPEN_FILES_SHARE_MAX = 0.9;
 const REPORT_EVERY_MS = 500;
 
@@ -23,6 +23,8 @@ export interface OwnCheckParts {
   readonly certificate: () => CertificateState | undefined;
   readonly openFiles: () => number;
   readonly openFilesLimit: number;
+  /** Connects are refused, because files run out. */
+  readonly isFull: () => boolean;
   readonly nowMs: () => number;
 }
 
@@ -46,7 +48,7 @@ export const MENDING_BROKEN = degraded(`recordings cannot be mended: ${AS_THEY_C
 export const ownChecks =
   (parts: OwnCheckParts): OwnChecks =>
   () => {
-    const { isNatsUp, unheardWorkers, notUnderstood, isHistoryUp, mendings, openFiles, openFilesLimit, nowMs } = parts;
+    const { isNatsUp, unheardWorkers, notUnderstood, isHistoryUp, mendings, nowMs } = parts;
     const served = parts.certificate();
     return {
       ...(isNatsUp && { nats: isNatsUp() ? OK : NATS_DOWN }),
@@ -55,7 +57,7 @@ export const ownChecks =
       history: isHistoryUp() ? OK : HISTORY_DOWN,
       mending: MENDINGS[mendings()],
       ...(served && { certificate: certificateCheck(served, nowMs()) }),
-      files: filesCheck(openFiles(), openFilesLimit),
+      files: filesCheck(parts),
     };
   };
 
@@ -90,7 +92,9 @@ function certificateCheck(certificate: CertificateState, nowMs: number): CheckRe
   return OK;
 }
 
-function filesCheck(open: number, limit: number): CheckResult {
-  if (open <= limit * OPEN_FILES_SHARE_MAX) return OK;
-  return degraded(`${Math.min(open, limit)} of ${limit} files are open, and each connection takes one`);
+function filesCheck({ openFiles, openFilesLimit: limit, isFull }: OwnCheckParts): CheckResult {
+  const open = openFiles();
+  const counted = `${Math.min(open, limit)} of ${limit} files are open`;
+  if (isFull()) return degraded(`${counted}, so new connections are refused: each takes one, and some are kept free`);
+  return open <= limit * OPEN_FILES_SHARE_MAX ? OK : degraded(`${counted}, and each connection takes one`);
 }

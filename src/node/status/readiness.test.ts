@@ -13,6 +13,7 @@ const WELL: OwnCheckParts = {
   certificate: () => undefined,
   openFiles: () => 20,
   openFilesLimit: 1000,
+  isFull: () => false,
   nowMs: () => Date.UTC(2026, 5, 1),
 };
 
@@ -153,6 +154,7 @@ test.each<[string, string, string, Partial<OwnCheckParts>]>([
     { certificate: () => ({ ...CERTIFICATE, isReloadFailed: true }) },
   ],
   ["almost all files are open", "files", "901 of 1000 files are open", { openFiles: () => 901 }],
+  ["connects are refused", "files", "new connections are refused", { openFiles: () => 880, isFull: () => true }],
 ])("%s: the node is ready and degraded", async (_, check, text, own) => {
   const { status, body } = await setup({}, own).ask();
   expect([status, body.ready, body.degraded]).toEqual([200, true, [check]]);

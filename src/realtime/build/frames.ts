@@ -12,7 +12,7 @@ import type { RealtimeMetrics } from "../counting/metrics.ts";
 import type { Usage } from "../counting/usage.ts";
 import { ChannelFrames } from "../frames/channel-frames.ts";
 import { Dispatch } from "../frames/dispatch.ts";
-import { Gateway } from "../frames/gateway.ts";
+import { Gateway, type Room } from "../frames/gateway.ts";
 import { MessageFrames } from "../frames/message-frames.ts";
 import { Renewals } from "../frames/renewals.ts";
 import { Replies } from "../frames/replies.ts";
@@ -37,6 +37,7 @@ export interface FramesOutside extends AdmitParts {
   readonly connects: Throttle;
   /** `undefined` if no other node can change keys. */
   readonly storeFollower: Follower | undefined;
+  readonly room: Room;
 }
 
 /** What frames need of the folders below them. */
@@ -55,7 +56,7 @@ export interface FramesBuilt {
 
 export function buildFrames(outside: FramesOutside, needs: FramesNeeds): FramesBuilt {
   const { keyring, blocks, keyRate, roomTokens, engine, connects, clock, storeFollower, roomHooks } = outside;
-  const { metrics, faults, maxPendingBytes, usage } = outside;
+  const { metrics, faults, maxPendingBytes, usage, room } = outside;
   const { boundary, connections, delivery, emitter, presence, replays, expectedBack } = needs;
   const gateway = new Gateway({
     keyring,
@@ -73,6 +74,7 @@ export function buildFrames(outside: FramesOutside, needs: FramesNeeds): FramesB
     storeFollower,
     roomHooks,
     reachedQuotas: usage.reached,
+    room,
   });
   const sockets = new SocketHandlers({
     boundary,

@@ -145,3 +145,25 @@ describe("a WebSocket of another version", () => {
     }
   });
 });
+
+test("a node without room refuses before it charges or checks anything, also a plain GET, and says when to try again", async () => {
+  let [hasRoom, asked] = [false, 0];
+  const room = {
+    hasRoom: () => {
+      asked++;
+      return hasRoom;
+    },
+  };
+  const world = new World({ connectsPerMinute: 60, room });
+  const client = [192, 0, 2, 1] as const;
+  const connect = async (key: string, wantsWebSocket = true): Promise<unknown> => {
+    const upgrade = (): boolean => true;
+    const attempt = { ...HANDSHAKE, wantsWebSocket, query: `key=${key}`, client, upgrade };
+    return await Promise.try(() => world.node.gateway.connect(attempt)).catch((problem) => problem);
+  };
+  const full = { code: "internal_error", retryAfterSeconds: 5 };
+  for (let i = 0; i < 100; i++) expect(await connect("pk_live_guess", i % 2 === 0)).toMatchObject(full);
+  hasRoom = true;
+  expect(await connect(PUBLISHABLE_KEY)).toBe(true);
+  expect(asked).toBe(101);
+});

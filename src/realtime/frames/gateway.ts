@@ -46,6 +46,12 @@ interface GatewayParts extends AdmitParts {
   readonly storeFollower: Follower | undefined;
   readonly roomHooks: RoomHooks;
   readonly reachedQuotas: ReachedQuotas;
+  readonly room: Room;
+}
+
+/** Whether this process can hold one more connection: each is an open file. */
+export interface Room {
+  hasRoom(): boolean;
 }
 
 /** What the gateway needs to know of a request to `/v1`. */
@@ -66,6 +72,9 @@ const DRAIN_STEP_MS = 50;
 /** A node with few connections drains faster than the time it is given. */
 const DRAIN_PER_SECOND_MIN = 500;
 
+/** How long clients of a full node should wait: it has room again when others leave. */
+const FULL_RETRY_SECONDS = 5;
+const FULL = "This node has as many connections as it can hold; try again.";
 const CANNOT_BE_CHECKED = "This credential cannot be checked at the moment; try again.";
 const ROOM_NOT_REACHED = "The room cannot be entered at the moment; try again.";
 const WRONG_VERSION = `The credential is good, but this service speaks WebSocket version ${WEBSOCKET_VERSION} only (Sec-WebSocket-Version).`;
@@ -85,7 +94,8 @@ export class Gateway {
   /** Returns true if the attempt becomes a connection, otherwise throws why not, also for a plain GET that would be admitted. */
   connect(attempt: ConnectAttempt): true | Promise<true> {
     this.refuseIfDraining(attempt);
-    const { storeFollower } = this.parts;
+    const { storeFollower, room } = this.parts;
+    if (!room.hasRoom()) throw this.refused(attempt, "internal_error", FULL, FULL_RETRY_SECONDS);
     const wait = this.costs.take(attempt.client);
     if (wait > 0) throw this.refused(attempt, "rate_limited", "Too many connects from this address.", wait);
     const admitted = this.admit(attempt);

@@ -16,7 +16,7 @@ import type { Rates } from "../connections/rates.ts";
 import { NO_ROOMS, type RoomHooks } from "../connections/room-hooks.ts";
 import { RealtimeMetrics } from "../counting/metrics.ts";
 import { Usage } from "../counting/usage.ts";
-import type { Gateway } from "../frames/gateway.ts";
+import type { Gateway, Room } from "../frames/gateway.ts";
 import type { SocketData } from "../frames/socket-handlers.ts";
 import type { Hub } from "../hub.ts";
 import { FakeServer } from "./fake-socket.ts";
@@ -38,6 +38,8 @@ export interface NodeOptions {
   readonly heldMembers?: HeldMemberStore;
   /** Absent: there are no rooms. */
   readonly roomHooks?: RoomHooks;
+  /** Absent: there is always room for one more connection. */
+  readonly room?: Room;
 }
 
 interface NodeParts {
@@ -107,6 +109,7 @@ export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode
     invalidated: async () => {},
     roomHooks: options.roomHooks ?? NO_ROOMS,
     roomTokens: ROOM_TOKENS,
+    room: options.room ?? { hasRoom: () => true },
   });
   return { clock, server, hub, gateway, handlers, engine, usage, usageRows, metrics };
 }

@@ -62,6 +62,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     connects: new Throttle(0, 0, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),
     storeFollower: undefined,
+    room: { hasRoom: () => true },
   });
   const server = Bun.serve<SocketData>({
     hostname: "127.0.0.1",
