@@ -23,7 +23,7 @@ export interface Compared {
   readonly warmUps?: number;
   /** Bare processes are measured too. */
   readonly hasFloor?: true;
-  /** So many workers may cost this many times as much as one process. */
+  /** As many workers may cost this many times as much as one process. */
   readonly atMost?: Bounds;
 }
 
@@ -109,7 +109,7 @@ const WITH_HISTORY: readonly Compared[] = [
 
 export const COMPARED: readonly Compared[] = [...PLAIN, ...WITH_HISTORY];
 
-/** Of a delivery, or of a message that nobody but the store gets. */
+/** The cost is of a delivery; where there are no subscribers, of a message. */
 export const costOf = ({ receivers }: Compared) =>
   receivers > 0
     ? ({ figure: "cpuNsPerDelivery", unit: "ns of CPU per delivery", pieces: receivers } as const)

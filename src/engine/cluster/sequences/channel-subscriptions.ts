@@ -84,7 +84,7 @@ export class ChannelSubscriptions {
 
   open(spaceId: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
     const { requests, nodes, wire } = this.parts;
-    this.end(this.subscriptions.get(key(spaceId, channel)));
+    this.close(spaceId, channel);
     const subscription = this.subscribe(spaceId, channel);
     this.subscriptions.set(key(spaceId, channel), subscription);
     // Also those that cannot be reached now: they may accept messages that this node has subscribed to.
@@ -128,13 +128,10 @@ export class ChannelSubscriptions {
 
   close(spaceId: SpaceId, channel: string): void {
     const subscription = this.subscriptions.get(key(spaceId, channel));
-    subscription?.transport.end();
-    this.end(subscription);
+    if (!subscription) return;
+    subscription.transport.end();
+    subscription.isEnded = true;
     this.subscriptions.delete(key(spaceId, channel));
-  }
-
-  private end(subscription: ChannelSubscription | undefined): void {
-    if (subscription) subscription.isEnded = true;
   }
 
   /** Subscriptions that were there before a node is heard for the first time cannot know what they have missed: it may have started while this node

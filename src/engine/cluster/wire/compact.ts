@@ -42,9 +42,8 @@ const IS_NOT_NEXT = 8;
 const IS_DEFERRED = 1;
 const IS_LATE = 2;
 
-/** Bound: names of nodes that are kept to be shared; then all are forgotten. */
 const NODES_MAX = 1024;
-/** A piece of a text keeps the whole text alive: names of nodes outlive it as keys of maps. */
+/** A piece of a text keeps the whole text alive, and names of nodes outlive it as keys of maps. Bound: NODES_MAX, then all are forgotten. */
 const nodes = new Map<string, string>();
 
 function nodeOf(piece: string): string {
