@@ -21,7 +21,7 @@ export interface Compared {
   readonly placements: number;
   /** How many times as long as others it first runs unmeasured: code that no load before it has used is not compiled in any process. */
   readonly warmUps?: number;
-  /** So many workers may cost this many times as much as one process. */
+  /** How many times as much as one process that number of workers may cost. */
   readonly atMost?: Bounds;
 }
 
@@ -98,7 +98,7 @@ const WITH_HISTORY: readonly Compared[] = [
 
 export const COMPARED: readonly Compared[] = [...PLAIN, ...WITH_HISTORY];
 
-/** Of a delivery, or of a message that nobody but the store gets. */
+/** What is compared: the cost of a delivery, or of a message that only the store gets. */
 export const costOf = ({ receivers }: Compared) =>
   receivers > 0
     ? ({ figure: "cpuNsPerDelivery", unit: "ns of CPU per delivery", pieces: receivers } as const)
