@@ -23,7 +23,7 @@ export interface Compared {
   readonly warmUps?: number;
   /** Bare processes are measured too. */
   readonly hasFloor?: true;
-  /** As many workers may cost this many times as much as one process. */
+  /** How many times as much as one process that number of workers may cost. */
   readonly atMost?: Bounds;
 }
 
@@ -109,7 +109,7 @@ const WITH_HISTORY: readonly Compared[] = [
 
 export const COMPARED: readonly Compared[] = [...PLAIN, ...WITH_HISTORY];
 
-/** The cost is of a delivery; where there are no subscribers, of a message. */
+/** What is compared: the cost of a delivery, or of a message that only the store gets. */
 export const costOf = ({ receivers }: Compared) =>
   receivers > 0
     ? ({ figure: "cpuNsPerDelivery", unit: "ns of CPU per delivery", pieces: receivers } as const)

@@ -102,15 +102,17 @@ export class MeteredHistory implements HistoryStore {
   }
 
   private count(batch: Batch, results: readonly Appended[]): void {
-    this.batches.inc();
-    for (const [at, { isDuplicate }] of results.entries()) {
-      const message = batch.messages[at];
-      if (isDuplicate || !message) this.duplicates.inc();
-      else {
-        this.messages.inc();
-        this.bytes.inc(message.bytes);
-      }
+    let [stored, bytes, at] = [0, 0, 0];
+    for (const { isDuplicate } of results) {
+      const message = batch.messages[at++];
+      if (isDuplicate || !message) continue;
+      stored++;
+      bytes += message.bytes;
     }
+    this.batches.inc();
+    this.messages.inc(stored);
+    this.bytes.inc(bytes);
+    this.duplicates.inc(results.length - stored);
   }
 
   private stored(): void {

@@ -16,7 +16,7 @@ interface Waiting {
   readonly worker: Appending;
   readonly nr: number;
   readonly batch: Batch;
-  /** Of its frame. */
+  /** The length of its frame. */
   readonly bytes: number;
 }
 

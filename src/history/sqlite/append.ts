@@ -13,9 +13,9 @@ import { idsOf, type SqliteStreams, type StreamRow } from "./streams.ts";
 interface Touched {
   readonly row: StreamRow;
   readonly isNew: boolean;
-  /** Of the batch that is being appended. */
+  /** What the batch that is being appended has for it. Bound: its messages. */
   messages: NewMessage[];
-  /** Of all batches. */
+  /** How many all batches have added. */
   added: number;
   bytes: number;
 }
