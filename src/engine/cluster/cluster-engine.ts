@@ -10,7 +10,8 @@
  * - nodes/: heartbeats.ts, nodes.ts, other-wires.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
  * - requests/: requests.ts, pending-requests.ts and response-parts.ts; capacity-claims.ts for caps; node-texts.ts for what other
  *   parts of the nodes say to each other. responder.ts answers those of other nodes
- * - wire/: messages.ts, encode.ts, decode.ts with decode-entries.ts and decode-page.ts; payload.ts and fragments.ts for long ones
+ * - wire/: messages.ts, encode.ts, decode.ts with decode-entries.ts and decode-page.ts; compact.ts for what workers of one machine say most
+ *   often, format.ts chooses between both; payload.ts and fragments.ts for long ones
  *
  * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Messages of
  * channels arrive in sequences/channel-subscriptions.ts, direct messages in direct-messages/, all others in control-messages.ts.

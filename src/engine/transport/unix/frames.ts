@@ -26,8 +26,8 @@ export const FRAME = {
   unheard: 9,
 } as const;
 
-/** Part of the wire format: it changes with each change that an older worker would misread. */
-export const BUS_VERSION = 2;
+/** Part of the wire format: it changes with each change of frames, subjects or texts (cluster/wire/compact.ts) that an older worker would misread. */
+export const BUS_VERSION = 3;
 /** "PRLY": something else that connects by mistake is noticed with its first bytes. */
 export const MAGIC = 0x594c5250;
 
