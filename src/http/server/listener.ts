@@ -47,6 +47,8 @@ const EARLIER_MAX = 8;
 interface Running<Data> {
   readonly server: Server<Data>;
   readonly served: Served<Data>;
+  /** That of the server, which has none any more once it is stopped. */
+  readonly port: number;
 }
 
 export class Listener<Data> {
@@ -65,7 +67,8 @@ export class Listener<Data> {
 
   listen(served: Served<Data>): void {
     try {
-      this.running = { served, server: this.serve(served, this.options.port) };
+      const server = this.serve(served, this.options.port);
+      this.running = { served, server, port: server.port ?? this.options.port };
     } catch (error) {
       throw listenError(error, this.options);
     }
@@ -73,7 +76,7 @@ export class Listener<Data> {
 
   /** The port that the system has chosen, if the option is 0. */
   get port(): number {
-    return this.running?.server.port ?? this.options.port;
+    return this.running?.port ?? this.options.port;
   }
 
   get url(): string {
@@ -114,10 +117,9 @@ export class Listener<Data> {
   private listenAgain(): void {
     // One that has stopped would listen again.
     if (!this.running || this.stopping) return;
-    const { server, served } = this.running;
-    const { port } = this;
+    const { server, served, port } = this.running;
     this.earlier = [...this.withConnections(), server];
-    this.running = { served, server: this.serve(served, port) };
+    this.running = { served, server: this.serve(served, port), port };
   }
 
   private withConnections(): Server<Data>[] {
