@@ -6,17 +6,17 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ConnectionObserver } from "./connections.ts";
 
-/** Connections that come or go until a collection is worth it: each leaves several KB, also where many workers have few connections each. */
-export const COLLECT_AFTER = 1000;
+/** Connections that come or go until a collection is worth it. */
+export const COLLECT_AFTER = 5000;
 export const LOOK_EVERY_MS = 1000;
 /** Connections that come and go all the time are left to the runtime. */
 export const COLLECT_EVERY_MS = 600_000;
-/** A node that fills up does not wait for that: with this many times as many as at any collection before, at most eight times in its life. */
-export const COLLECT_AT_TIMES = 1.5;
+/** A node that fills up does not wait for that: with this many more than at any collection before, at most ten times in its life. */
+export const COLLECT_AT_MORE = 2500;
 /** A collection stops the process for a few microseconds per connection: with more than these it is left to the runtime. */
 export const COLLECT_CONNECTIONS_MAX = 25_000;
 /** As long as more come or go between two looks, the rest is waited for. */
-const CALM = COLLECT_AFTER / 2;
+const CALM = COLLECT_AFTER / 10;
 /** CPU time per time below which the process has little to do. */
 const IDLE_SHARE = 0.2;
 /** A collection looks at everything that is alive, also at what channels keep in memory. */
@@ -52,12 +52,13 @@ export class IdleCollection implements ConnectionObserver {
   }
 
   private count(): void {
-    if (++this.changes < COLLECT_AFTER || this.isTimerSet) return;
-    if (this.hasGrown || this.parts.clock.monotonicMs() >= this.notBeforeMs) this.look();
+    if (++this.changes < COLLECT_AT_MORE || this.isTimerSet) return;
+    const isDue = this.changes >= COLLECT_AFTER && this.parts.clock.monotonicMs() >= this.notBeforeMs;
+    if (isDue || this.hasGrown) this.look();
   }
 
   private get hasGrown(): boolean {
-    return this.collectedAt > 0 && this.parts.connections() >= this.collectedAt * COLLECT_AT_TIMES;
+    return this.collectedAt > 0 && this.parts.connections() >= this.collectedAt + COLLECT_AT_MORE;
   }
 
   private look(): void {
