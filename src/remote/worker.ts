@@ -192,8 +192,13 @@ export class WorkerConnection implements Appending {
     this.unansweredCalls--;
     this.unansweredBytes -= bytes;
     if (this.isGone) return;
-    if ("error" in outcome) this.responses.add(nr, FAILED, encodeError(outcome.error));
-    else this.responses.addResults(nr, outcome);
+    try {
+      if ("error" in outcome) this.responses.add(nr, FAILED, encodeError(outcome.error));
+      else this.responses.addResults(nr, outcome);
+    } catch (error) {
+      // The batches of other workers in the same transaction are answered all the same.
+      this.cut(`an answer could not be written: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 
   flushAnswers(): void {
