@@ -122,14 +122,6 @@ async function measure(
       failed(id, name, error);
     }
   };
-  const alone = async (
-    id: string,
-    contender: Contender,
-    work: (server: Running) => Promise<Figures>,
-  ): Promise<void> => {
-    await using server = await contender.start();
-    await note(id, contender.name, () => work(server));
-  };
   const compared = (load: Load): readonly Contender[] =>
     contenders.filter(({ name }) => !load.contenders || load.contenders.includes(isOther(name) ? PARLEY : name));
   const wanted = LOADS.filter(({ id }) => isWanted(id));
@@ -147,28 +139,31 @@ async function measure(
       }
     }
   }
-  // Once unmeasured, then forwards and backwards, and the mean of both: of two servers of the same program, the one that is measured
-  // first after a pause had 7 % less.
-  for (const load of wanted)
-    if (!isSliced(load) && load.isFresh) {
-      const [first, ...others] = compared(load);
-      if (!first) continue;
-      const found = new Map<string, Figures[]>();
-      for (const [at, contender] of [first, first, ...others, ...others.toReversed(), first].entries()) {
-        await using server = await contender.start();
-        try {
-          const figures = await load.run(server, effort);
-          if (at > 0) found.set(contender.name, [...(found.get(contender.name) ?? []), figures]);
-        } catch (error) {
-          failed(load.id, contender.name, error);
-        }
+  /** Each with a server of its own: once unmeasured, then forwards and backwards, because the first after a pause is up to a quarter better. */
+  const bothWays = async (
+    id: string,
+    [first, ...others]: readonly Contender[],
+    work: (server: Running) => Promise<Figures>,
+  ): Promise<void> => {
+    if (!first) return;
+    const found = new Map<string, Figures[]>();
+    for (const [at, contender] of [first, first, ...others, ...others.toReversed(), first].entries()) {
+      await using server = await contender.start();
+      try {
+        const figures = await work(server);
+        if (at > 0) found.set(contender.name, [...(found.get(contender.name) ?? []), figures]);
+      } catch (error) {
+        failed(id, contender.name, error);
       }
-      for (const [name, figures] of found) results.add(run, load.id, name, meanOf(figures));
     }
-  if (isWanted("g"))
-    for (const contender of contenders)
-      if ([PARLEY, BEFORE, AGAIN, BARE_BUN].includes(contender.name))
-        await alone("g", contender, (server) => idleMemory(server, effort));
+    for (const [name, figures] of found) results.add(run, id, name, meanOf(figures));
+  };
+  for (const load of wanted)
+    if (!isSliced(load) && load.isFresh) await bothWays(load.id, compared(load), (server) => load.run(server, effort));
+  if (isWanted("g")) {
+    const measured = contenders.filter(({ name }) => [PARLEY, BEFORE, AGAIN, BARE_BUN].includes(name));
+    await bothWays("g", measured, (server) => idleMemory(server, effort));
+  }
   if (isWanted("j") && contenders.some(({ name }) => name === PARLEY)) await note("j", PARLEY, presenceStorm);
 }
 
