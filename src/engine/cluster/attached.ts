@@ -16,6 +16,7 @@ import { Requests } from "./requests/requests.ts";
 import { Responder } from "./responder.ts";
 import { Announcements } from "./sequences/announcements.ts";
 import { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts";
+import { Openings } from "./sequences/openings.ts";
 import { OutgoingSequences } from "./sequences/outgoing-sequences.ts";
 import { SequenceStateResponder } from "./sequences/state-responder.ts";
 import { Ticker } from "./ticker.ts";
@@ -49,6 +50,8 @@ export interface Attached {
   readonly nodes: Nodes;
   readonly otherWires: OtherWires;
   readonly requests: Requests;
+  readonly openings: Openings;
+  readonly sequenceStates: SequenceStateResponder;
   readonly subscriptions: ChannelSubscriptions;
   readonly directMessages: DirectMessages;
   readonly expectedPeers: ExpectedPeers;
@@ -85,12 +88,14 @@ export function buildAttached(outside: AttachedOutside): Attached {
     (subject, item) => isUp() && wire.publish(subject, item),
     wire.format,
   );
+  const openings = new Openings({ wire, subjects, nodes, requests, boundary, nowMs });
   const subscriptions = new ChannelSubscriptions({
     local,
     wire,
     subjects,
     nodes,
     requests,
+    openings,
     warn,
     unexpected,
     heartbeatMs,
@@ -130,6 +135,7 @@ export function buildAttached(outside: AttachedOutside): Attached {
     heartbeats,
     claims,
     pendingRequests,
+    openings,
     control,
     outgoing,
     subscriptions,
@@ -143,6 +149,8 @@ export function buildAttached(outside: AttachedOutside): Attached {
     nodes,
     otherWires,
     requests,
+    openings,
+    sequenceStates,
     subscriptions,
     directMessages,
     expectedPeers,

@@ -3,7 +3,7 @@
  * example in a reconnect or a failover; the node protocol repairs that:
  *
  * - sequences/: announcements.ts; outgoing-sequences.ts gives sequence numbers and keeps items for replay, remembered-sequences.ts the
- *   ends of idle sequences; channel-subscriptions.ts requests states and replays; incoming-sequences.ts and incoming-sequence.ts follow
+ *   ends of idle sequences; openings.ts begins a subscription, channel-subscriptions.ts requests states, replays.ts replays; incoming-sequences.ts and incoming-sequence.ts follow
  *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
  * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows),
  *   direct-messages.ts with newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer returned
@@ -126,10 +126,15 @@ export class ClusterEngine implements Engine {
       gone: (other) => this.nodeGone(other),
     });
     this.attached = attached;
-    const { subjects, control, heartbeats, ticker } = attached;
+    const { subjects, control, heartbeats, ticker, sequenceStates, openings } = attached;
     wire.on({
       down: () => this.transportDown(),
       up: () => this.transportUp(),
+      subscribed: (subject, tell) => {
+        const channel = subjects.channelOf(subject);
+        if (channel) sequenceStates.tell(channel, tell);
+      },
+      told: () => openings.read(),
       noResponders: (replyTo) => control.noResponders(replyTo),
       failed: (error, context) => boundary.report(error, context),
       receiverFailed: (error, context) => {
@@ -275,6 +280,7 @@ export class ClusterEngine implements Engine {
     }
     this.isClosed = true;
     this.pendingRequests.finishAll();
+    this.attached?.openings.finishAll();
     this.pendingDirectMessages.failAll();
     await this.wire.close();
   }
@@ -293,9 +299,10 @@ export class ClusterEngine implements Engine {
   }
 
   private nodeGone(node: OtherNode): void {
-    const { subscriptions, local } = this.parts;
+    const { subscriptions, openings, local } = this.parts;
     subscriptions.nodeGone(node);
     this.pendingRequests.nodeGone(node.name);
+    openings.nodeGone(node.name);
     local.nodeGone(node.id, node.name);
   }
 

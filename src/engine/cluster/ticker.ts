@@ -8,6 +8,7 @@ import type { OtherWires } from "./nodes/other-wires.ts";
 import type { CapacityClaims } from "./requests/capacity-claims.ts";
 import type { PendingRequests } from "./requests/pending-requests.ts";
 import type { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts";
+import type { Openings } from "./sequences/openings.ts";
 import type { OutgoingSequences } from "./sequences/outgoing-sequences.ts";
 import { tail } from "./wire/encode.ts";
 import type { Wire } from "./wire/wire.ts";
@@ -24,6 +25,7 @@ interface TickerParts {
   readonly heartbeats: Heartbeats;
   readonly claims: CapacityClaims;
   readonly pendingRequests: PendingRequests;
+  readonly openings: Openings;
   readonly control: ControlMessages;
   readonly outgoing: OutgoingSequences;
   readonly subscriptions: ChannelSubscriptions;
@@ -54,7 +56,7 @@ export class Ticker {
 
   /** Each step has its own boundary: a step that throws must not stop the others, in particular not the heartbeat. */
   private tick(): void {
-    const { wire, nodes, otherWires, heartbeats, claims, pendingRequests, control, subscriptions, boundary } =
+    const { wire, nodes, otherWires, heartbeats, claims, pendingRequests, openings, control, subscriptions, boundary } =
       this.parts;
     const run = (step: string, work: () => void): void => boundary.run({ in: "timer", step }, work);
     // While this node receives nothing it considers no other gone: what it misses is replayed after the outage.
@@ -72,6 +74,7 @@ export class Ticker {
     // After a suspension the responses may be there already, and are read after this timer: they are not missing yet.
     if (!isLate) {
       run("requests", () => pendingRequests.sweep());
+      run("openings", () => openings.sweep());
       run("direct messages", () => control.sweepDirectMessages());
     }
     run("claims", () => claims.sweep());

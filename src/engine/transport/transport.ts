@@ -51,6 +51,13 @@ export interface TransportEvents {
   receiverFailed(error: unknown, context: FaultContext): void;
   /** Any other error that was caught. */
   failed(error: unknown, context: FaultContext): void;
+  /**
+   * Only where `tells`: another node has subscribed to this subject, and gets what is told before all that is published there later.
+   * `tell` has no effect after this call.
+   */
+  subscribed?(subject: string, tell: (payload: string) => void): void;
+  /** Only where `tells`: another node has read of further subscriptions, and has told what it has. `isToldBy` knows which. */
+  told?(): void;
 }
 
 const nothing = (): void => undefined;
@@ -71,6 +78,8 @@ export interface TransportSubscription {
   end(): void;
   /** Only where `isDirect`, for a `tracked` subscription: the nodes that are subscribed to this subject are known to have read of this subscription. */
   isKnownTo?(subject: string): boolean;
+  /** Only where `tells`, for a `tracked` subscription: the nodes that are subscribed to this subject have told what they have, or have nothing. */
+  isToldBy?(subject: string): boolean;
 }
 
 export interface Transport {
@@ -86,6 +95,8 @@ export interface Transport {
   readonly isDirect?: boolean;
   /** Only processes of this build can publish, so that payloads need not be checked. Absent: anyone may who reaches the servers. */
   readonly isPrivate?: boolean;
+  /** A node that reads of a tracked subscription tells the subscriber at once what it has: nobody need be asked. Absent: it is not asked to. */
+  readonly tells?: boolean;
   /**
    * Sets the only listener. MUST be called once, before anything else. It is not an argument of the constructor, because the engine
    * that listens is built on a connected transport.

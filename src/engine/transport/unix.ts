@@ -40,6 +40,10 @@ class Subscription implements TransportSubscription {
     return this.transport.hasReadTurn(this.turn, subject);
   }
 
+  isToldBy(subject: string): boolean {
+    return this.transport.hasReadTurn(this.turn, subject, true);
+  }
+
   end(): void {
     this.transport.unsubscribe(this.number, this.subject);
   }
@@ -50,6 +54,7 @@ export class UnixTransport implements Transport {
   readonly reportsLosses = true;
   readonly isDirect = true;
   readonly isPrivate = true;
+  readonly tells = true;
   private events: TransportEvents = NO_EVENTS;
   private readonly mesh: Mesh;
   private readonly interests = new Interests();
@@ -79,16 +84,19 @@ export class UnixTransport implements Transport {
   }: UnixOptions) {
     const events: MeshEvents = {
       opened: (connection) => {
+        connection.firstTurn = ++this.turn;
         connection.announce(this.isDraining ? [] : this.subscriptions);
         this.hasTracked = true;
       },
       closed: ({ index }) => this.interests.removeConnection(index),
       subscribed: ({ index }, number, subject) => this.interests.add(index, number, subject),
+      asked: (connection, number, subject) => this.asked(connection, number, subject),
       unsubscribed: ({ index }, number, subject) => this.interests.remove(index, number, subject),
       unsubscribedAll: ({ index }) => this.interests.removeConnection(index),
       received: (connection, number, payload, subject, replyTo) =>
         this.received(connection, number, payload, subject, replyTo),
       unheard: (replyTo) => this.noResponders(replyTo),
+      confirmed: () => this.run("told", () => this.events.told?.()),
       changed: (connection) => this.connectionChanged(connection),
       down: () => this.emit("down"),
       up: () => this.emit("up"),
@@ -122,8 +130,7 @@ export class UnixTransport implements Transport {
       if (replyTo !== undefined) this.noResponders(replyTo);
       return;
     }
-    const isLong = typeof payload === "string" && payload.length > DIRECT_MAX_CHARS;
-    const content = isLong ? this.encoder.encode(payload) : payload;
+    const content = this.shortened(payload);
     if (content.length > PAYLOAD_MAX_BYTES)
       return this.events.failed(new Error(`a payload of ${content.length} bytes is too long`), { in: "publish" });
     if (direct !== undefined) this.send(direct, content, undefined, replyTo);
@@ -136,7 +143,9 @@ export class UnixTransport implements Transport {
     const subscription = new Subscription(this, number, subject, receive, this.turn);
     if (isTracked) this.hasTracked = true;
     this.subscriptions.set(number, subscription);
-    for (const connection of this.mesh.connections) connection?.subscribe(number, subject);
+    for (const connection of this.mesh.connections)
+      if (isTracked) connection?.open(number, subject);
+      else connection?.subscribe(number, subject);
     return subscription;
   }
 
@@ -151,10 +160,14 @@ export class UnixTransport implements Transport {
   }
 
   /** Called by the subscription. */
-  hasReadTurn(turn: number, subject: string): boolean {
+  hasReadTurn(turn: number, subject: string, isTold = false): boolean {
     const targets = this.interests.ofSubject(subject);
     if (targets === undefined) return false;
-    const hasRead = (target: number): boolean => (this.mesh.connections[connectionOf(target)]?.readTurn ?? -1) >= turn;
+    const hasRead = (target: number): boolean => {
+      const connection = this.mesh.connections[connectionOf(target)];
+      if (!connection || connection.readTurn < turn) return false;
+      return !isTold || connection.firstTurn <= turn;
+    };
     return typeof targets === "number" ? hasRead(targets) : targets.every(hasRead);
   }
 
@@ -213,6 +226,20 @@ export class UnixTransport implements Transport {
     }
   }
 
+  /** Another worker has subscribed, and is told what there is here before it reads anything else of it. */
+  private asked(connection: WorkerConnection, number: number, subject: string): void {
+    this.interests.add(connection.index, number, subject);
+    if (this.isClosed || this.isDraining) return;
+    this.run("subscribed", () =>
+      this.events.subscribed?.(subject, (payload) => connection.message(number, this.shortened(payload), undefined)),
+    );
+  }
+
+  private shortened(payload: string | Uint8Array): string | Uint8Array {
+    const isLong = typeof payload === "string" && payload.length > DIRECT_MAX_CHARS;
+    return isLong ? this.encoder.encode(payload) : payload;
+  }
+
   /** In a later turn: the caller registers its request after it has published it. */
   private noResponders(replyTo: string): void {
     this.unanswered.push(replyTo);
@@ -249,11 +276,14 @@ export class UnixTransport implements Transport {
   };
 
   private reportUnanswered(replyTo: string): void {
-    if (!this.isUp) return;
+    if (this.isUp) this.run("noResponders", () => this.events.noResponders(replyTo));
+  }
+
+  private run(where: string, work: () => void): void {
     try {
-      this.events.noResponders(replyTo);
+      work();
     } catch (error) {
-      this.events.receiverFailed(error, { in: "noResponders" });
+      this.events.receiverFailed(error, { in: where });
     }
   }
 

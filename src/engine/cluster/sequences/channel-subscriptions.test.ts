@@ -78,6 +78,13 @@ function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = fa
     subjects,
     nodes,
     requests: requests as Requests,
+    openings: {
+      begin: (spaceId, channel, _transport, done) => {
+        requests.toAll({ kind: "sequences", channels: [[spaceId, channel]] }, done);
+        return undefined;
+      },
+      told: () => undefined,
+    },
     warn: (text) => void warnings.push(text),
     unexpected: (where) => void warnings.push(`ignored a message that no node has sent, ${where}`),
     heartbeatMs: 1000,

@@ -1,6 +1,6 @@
 /**
- * The channels that have subscribers on this node. A subscription begins with a request to all nodes for the state of their
- * sequences. It is published after the transport's subscription: everything that a node publishes after its response is received.
+ * The channels that have subscribers on this node. A subscription begins with the state of the sequences of all nodes (openings.ts), which
+ * they tell after the transport's subscription: everything that a node publishes after its state is received.
  * Later the state of a node's sequences is requested whenever items of it may have been missed.
  */
 import type { SpaceId } from "../../../base/ids.ts";
@@ -9,12 +9,14 @@ import type { TransportSubscription } from "../../transport/transport.ts";
 import { GONE_AFTER_HEARTBEATS, type Nodes, type OtherNode } from "../nodes/nodes.ts";
 import type { Requests } from "../requests/requests.ts";
 import { sequencesOf } from "../requests/response-parts.ts";
-import type { NodeResponse, SequenceItem, SequencePlace, SequenceState } from "../wire/messages.ts";
+import type { NodeResponse, SequenceItem, SequenceState } from "../wire/messages.ts";
 import { chunksOf, jsonBytes } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { Contact, IncomingEvents } from "./incoming-sequence.ts";
 import { IncomingSequences } from "./incoming-sequences.ts";
+import type { Opening, Openings } from "./openings.ts";
+import { Replays } from "./replays.ts";
 import {
   answered,
   isDoubted,
@@ -25,7 +27,6 @@ import {
   unheardSince,
 } from "./unanswered.ts";
 
-const REPLAY_TRIES = 3;
 /** For how long the places in the sequences of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
 const ABSENT_KEPT_MS = 120_000;
 /** Bound: such nodes, and those that are gone for longer; the oldest is forgotten first. */
@@ -39,6 +40,7 @@ interface ChannelSubscriptionsParts {
   readonly subjects: Subjects;
   readonly nodes: Nodes;
   readonly requests: Requests;
+  readonly openings: Pick<Openings, "begin" | "told">;
   readonly warn: (text: string) => void;
   readonly unexpected: (where: string, text: string) => void;
   readonly heartbeatMs: number;
@@ -53,8 +55,10 @@ interface ChannelSubscription {
   readonly openedMs: number;
   /** It was closed, or another one was opened for the channel. */
   isEnded: boolean;
-  /** The responses to its first request are still pending. */
+  /** The states that it begins with are still to come. */
   isOpening: boolean;
+  /** Gets what nodes tell. */
+  opening: Opening | undefined;
   /** Nodes whose sequences have no known beginning here, by name. undefined: none, as almost always. Bound: NODES_MAX, ABSENT_MAX. */
   unanswered: Map<string, Unanswered> | undefined;
 }
@@ -74,16 +78,20 @@ export class ChannelSubscriptions {
   /** Nodes that are gone for longer: their places are forgotten, but not since when nothing was received from them. Bound: ABSENT_MAX. */
   private readonly departed = new Map<string, Contact>();
 
+  private readonly replays: Replays<ChannelSubscription>;
   /** Until then, nodes that run already are heard for the first time. */
   private startUntilMs: number;
   private interruptedMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly parts: ChannelSubscriptionsParts) {
     this.startUntilMs = parts.nowMs() + FIRST_HEARD_HEARTBEATS * parts.heartbeatMs;
+    const { local, nodes, requests, wire } = parts;
+    const lose = (one: ChannelSubscription, node: string): void => this.lose(one, node);
+    this.replays = new Replays({ local, nodes, requests, format: wire.format, lose });
   }
 
   open(spaceId: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
-    const { requests, nodes, wire } = this.parts;
+    const { openings, nodes, wire } = this.parts;
     this.close(spaceId, channel);
     const subscription = this.subscribe(spaceId, channel);
     this.subscriptions.set(key(spaceId, channel), subscription);
@@ -93,7 +101,7 @@ export class ChannelSubscriptions {
       const since = openedSince(subscription.openedMs, last);
       unanswered(subscription, name, { since, isReturned: false, isUnaware: wire.isDirect });
     }
-    requests.toAll({ kind: "sequences", channels: [[spaceId, channel]] }, (responses) => {
+    subscription.opening = openings.begin(spaceId, channel, subscription.transport, (responses) => {
       if (subscription.isEnded) return found(new Map());
       const states = [...responses].flatMap(([name, response]) => {
         const node = nodes.known(name);
@@ -102,6 +110,7 @@ export class ChannelSubscriptions {
       });
       found(new Map(states.map(({ node, state }) => [node.id, state.members])));
       subscription.isOpening = false;
+      subscription.opening = undefined;
       // Releases items that arrived meanwhile and are newer than the reported state.
       for (const { node, state } of states) subscription.sequences.of(node.name).start(state);
       this.opened(subscription, new Set(responses.keys()));
@@ -226,17 +235,17 @@ export class ChannelSubscriptions {
   }
 
   private subscribe(spaceId: SpaceId, channel: string): ChannelSubscription {
-    const { wire, subjects, nodes, unexpected, nowMs } = this.parts;
+    const { wire, subjects, nodes, nowMs } = this.parts;
     const events: IncomingEvents = {
       deliver: (name, item) => this.deliver(name, item),
-      requestReplay: (from, to) => this.requestReplay(subscription, from, to),
+      requestReplay: (from, to) => this.replays.request(subscription, from, to),
       requestState: (name) => this.requestState(name, [subscription]),
       lost: (name) => this.lose(subscription, name),
     };
     const sequences = new IncomingSequences(events, nowMs);
     const transport = wire.subscribeTexts(subjects.channel(spaceId, channel), (text) => {
       const item = wire.format.sequenceItem(text, spaceId, channel);
-      if (!item) return unexpected("on a channel", text);
+      if (!item) return this.told(subscription, text);
       if (!subscription.isEnded && nodes.seen(item.place.node)) sequences.receive(item);
     });
     const subscription: ChannelSubscription = {
@@ -247,19 +256,17 @@ export class ChannelSubscriptions {
       openedMs: nowMs(),
       isEnded: false,
       isOpening: true,
+      opening: undefined,
       unanswered: undefined,
     };
     return subscription;
   }
 
-  /** The items of a replay; undefined: they are not kept any more, or not those that were requested. */
-  private itemsOf(
-    texts: readonly string[] | undefined,
-    { node, app, channel }: SequencePlace,
-  ): SequenceItem[] | undefined {
-    const items = texts?.map((text) => this.parts.wire.format.sequenceItem(text, app, channel));
-    const isOfSequence = (item: SequenceItem | undefined): item is SequenceItem => item?.place.node === node;
-    return items?.every(isOfSequence) ? items.filter(isOfSequence) : undefined;
+  private told(subscription: ChannelSubscription, text: string): void {
+    const { wire, nodes, openings, unexpected } = this.parts;
+    const told = wire.format.toldOf(text);
+    if (!told) return unexpected("on a channel", text);
+    if (subscription.opening && nodes.seen(told.node)) openings.told(subscription.opening, told);
   }
 
   private deliver(name: string, item: SequenceItem): void {
@@ -296,40 +303,6 @@ export class ChannelSubscriptions {
     if (before && mayHaveMissed(before, state, sequence.hasBeginningOf(state.epoch), this.parts.nowMs()))
       return this.lose(subscription, node.name);
     sequence.resynchronise(state, takeMembers);
-  }
-
-  private requestReplay(
-    subscription: ChannelSubscription,
-    from: SequencePlace,
-    to: number,
-    tries = REPLAY_TRIES,
-  ): void {
-    const { requests, nodes } = this.parts;
-    requests.toOne(from.node, { kind: "replay", from, to }, (response) => {
-      if (subscription.isEnded || !nodes.known(from.node)) return;
-      if (!response && tries > 1) return this.requestReplay(subscription, from, to, tries - 1);
-      const items = response?.kind === "replay" ? this.itemsOf(response.items, from) : undefined;
-      if (items) return subscription.sequences.replayed(items);
-      if (response) return this.confirmLoss(subscription, from, to);
-      this.lose(subscription, from.node);
-    });
-  }
-
-  /** The node has no such items, or no longer: before a loss is reported, its state shows whether they ever existed. */
-  private confirmLoss(subscription: ChannelSubscription, from: SequencePlace, to: number): void {
-    const { requests, nodes, local } = this.parts;
-    const { spaceId, channel } = subscription;
-    requests.toOne(from.node, { kind: "sequences", channels: [[spaceId, channel]] }, (response) => {
-      const node = nodes.known(from.node);
-      if (subscription.isEnded || !node) return;
-      const [state] = sequencesOf(response);
-      // Epoch 0 proves nothing: the node has forgotten the sequence.
-      const isRefuted =
-        state && state.epoch > 0 && (state.epoch < from.epoch || (state.epoch === from.epoch && state.n < to));
-      if (!isRefuted) return this.lose(subscription, from.node);
-      const takeMembers = (): void => local.membersAre(node.id, spaceId, channel, state.members);
-      subscription.sequences.of(node.name).refute(state, takeMembers);
-    });
   }
 
   private lose(subscription: ChannelSubscription, name: string): void {

@@ -39,6 +39,7 @@ function responding() {
     format: JSON_FORMAT,
     outgoing: { state: () => ({ epoch: 1, n: 2 }) },
     boundary: {
+      report: (error) => void faults.push(error),
       run: (_context, work) => {
         try {
           work();

@@ -37,8 +37,8 @@ interface QueuedRequest {
 interface SequenceStateResponderParts {
   readonly local: Pick<EngineCallbacks, "id" | "localMembers">;
   readonly outgoing: Pick<OutgoingSequences, "state">;
-  readonly format: Pick<Format, "responsePart">;
-  readonly boundary: Pick<FailureBoundary, "run">;
+  readonly format: Pick<Format, "responsePart" | "longState">;
+  readonly boundary: Pick<FailureBoundary, "run" | "report">;
   readonly nowMs: () => number;
   readonly later: (run: () => void, ms: number) => void;
 }
@@ -74,6 +74,20 @@ export class SequenceStateResponder {
       return;
     }
     this.enqueue(from, `${++this.lastNumber}`, distinct, respond);
+  }
+
+  /** A node has subscribed to a channel: it is told what it would have asked for, if there is something. */
+  tell([spaceId, channel]: Channels[number], send: (text: string) => void): void {
+    const { local, format, boundary } = this.parts;
+    try {
+      const state = this.stateOf([spaceId, channel]);
+      if (state.epoch === 0 && state.members.length === 0) return;
+      if (estimatedChars(state) <= SURELY_FITS_CHARS) return send(this.whole(state));
+    } catch (error) {
+      boundary.report(error, { in: "subscribed", channel });
+    }
+    // Long ones are sent at a limited rate, as responses are.
+    send(format.longState(local.id));
   }
 
   private enqueue(from: string, key: string, channels: Channels, respond: (text: string) => void): void {

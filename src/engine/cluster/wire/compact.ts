@@ -22,13 +22,14 @@ import type {
   SequenceState,
 } from "./messages.ts";
 
-const KIND = { message: "M", members: "C", direct: "D", receipt: "R", question: "Q", state: "S" } as const;
+const KIND = { message: "M", members: "C", direct: "D", receipt: "R", question: "Q", state: "S", long: "L" } as const;
 const MESSAGE = KIND.message.charCodeAt(0);
 const MEMBERS = KIND.members.charCodeAt(0);
 const DIRECT = KIND.direct.charCodeAt(0);
 const RECEIPT = KIND.receipt.charCodeAt(0);
 const QUESTION = KIND.question.charCodeAt(0);
 const STATE = KIND.state.charCodeAt(0);
+const LONG = KIND.long.charCodeAt(0);
 const SEPARATOR = "\n";
 /** In place of the characters of the metadata: there is none. */
 const NO_METADATA = -1;
@@ -199,7 +200,7 @@ export function deliveryCountOf(text: string): DeliveryCount | undefined {
   return { node, count, isDeferred: (flags & IS_DEFERRED) !== 0, isLate: (flags & IS_LATE) !== 0 };
 }
 
-// With the first subscriber of a channel, each other worker is asked for the state of its sequence.
+// With the first subscriber of a channel, each other worker tells the state of its sequence, or is asked for it.
 
 export const sequenceQuestion = (node: string, app: SpaceId, channel: string): string =>
   `Q${node}\n${app}\n${channel}\n`;
@@ -229,4 +230,13 @@ export function sequenceStateOf(text: string): ResponsePart | undefined {
   const known = list === "" ? [] : (JSON.parse(list) as Fields[]).map((one) => trustedMemberOf(one, node));
   const state: SequenceState = { app, channel, epoch, n, members: known, idleMs, earlierIdleMs, clockMs };
   return { node, part: 0, parts: 1, response: { kind: "sequences", sequences: [state] } };
+}
+
+export const longState = (node: string): string => `L${node}\n`;
+
+/** The node; undefined: the text is of another kind. */
+export function longStateOf(text: string): string | undefined {
+  if (text.charCodeAt(0) !== LONG) return undefined;
+  fields.begin(text);
+  return nodeOf(fields.next());
 }

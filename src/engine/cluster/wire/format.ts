@@ -12,6 +12,7 @@ import type {
   DirectMessage,
   MembersChange,
   NodeRequest,
+  NodeResponse,
   ResponsePart,
   SequenceItem,
   SequencePlace,
@@ -31,6 +32,16 @@ export interface Format {
   nodeMessage(text: string): decode.NodeMessage | undefined;
   responsePart(part: ResponsePart): string;
   responsePartOf(text: string): ResponsePart | undefined;
+  /** Told to a node that has subscribed, in place of a state that is long: it has to ask. */
+  longState(node: string): string;
+  /** What a node has told; undefined: it is something else. */
+  toldOf(text: string): Told | undefined;
+}
+
+/** `response` is undefined: the node has to be asked. */
+export interface Told {
+  readonly node: string;
+  readonly response: NodeResponse | undefined;
 }
 
 export const JSON_FORMAT: Format = {
@@ -53,13 +64,17 @@ export const JSON_FORMAT: Format = {
   nodeMessage: decode.nodeMessage,
   responsePart: encode.responsePart,
   responsePartOf: decode.responsePart,
+  // Nothing is told where others can publish.
+  longState: () => "",
+  toldOf: () => undefined,
 };
 
 export const COMPACT_FORMAT: Format = {
   message: compact.message,
   members: compact.members,
   sequenceItem: (text, app, channel) =>
-    compact.sequenceItem(text, app, channel) ?? JSON_FORMAT.sequenceItem(text, app, channel),
+    compact.sequenceItem(text, app, channel) ??
+    (text.startsWith("[") ? JSON_FORMAT.sequenceItem(text, app, channel) : undefined),
   directMessage: compact.directMessage,
   directMessageOf: compact.directMessageOf,
   deliveryCount: compact.deliveryCount,
@@ -75,4 +90,9 @@ export const COMPACT_FORMAT: Format = {
     return isWhole ? compact.sequenceState(one.node, only) : encode.responsePart(one);
   },
   responsePartOf: (text) => compact.sequenceStateOf(text) ?? decode.responsePart(text),
+  longState: compact.longState,
+  toldOf: (text) => {
+    const node = compact.longStateOf(text);
+    return node === undefined ? compact.sequenceStateOf(text) : { node, response: undefined };
+  },
 };

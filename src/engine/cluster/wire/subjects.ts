@@ -11,6 +11,8 @@ const encoded = (name: string): string => Buffer.from(name, "utf8").toString("ba
 
 /** Where subjects are only compared, a name is its own token, unless it would be read as several or as a wildcard. */
 const MARK = "=";
+const named = (token: string): string =>
+  token.startsWith(MARK) ? Buffer.from(token.slice(MARK.length), "base64url").toString("utf8") : token;
 const plain = (name: string): string =>
   name.includes(".") || name === "*" || name.startsWith(MARK) ? MARK + encoded(name) : name;
 
@@ -20,6 +22,8 @@ const joined = (...tokens: readonly string[]): string => tokens.join(".");
 export class Subjects {
   private readonly token: (name: string) => string;
   private readonly ownResponses: string;
+  /** What the subjects of all channels begin with. */
+  private readonly channels: string;
 
   constructor(
     private readonly prefix: string,
@@ -28,6 +32,7 @@ export class Subjects {
     isPrivate = false,
   ) {
     this.token = isPrivate ? plain : encoded;
+    this.channels = joined(prefix, KIND.channel, "");
     this.ownResponses = joined(prefix, KIND.response, encoded(self));
   }
 
@@ -54,6 +59,14 @@ export class Subjects {
   /** The sequences of all nodes on one channel. */
   channel(spaceId: SpaceId, channel: string): string {
     return joined(this.prefix, KIND.channel, this.token(spaceId), this.token(channel));
+  }
+
+  /** The channel that a subject of `channel` is of; undefined: it is of something else. Only where subjects are private. */
+  channelOf(subject: string): readonly [spaceId: SpaceId, channel: string] | undefined {
+    if (!subject.startsWith(this.channels)) return undefined;
+    const space = this.channels.length;
+    const dot = subject.indexOf(".", space);
+    return [named(subject.slice(space, dot)) as SpaceId, named(subject.slice(dot + 1))];
   }
 
   /** Direct messages to one peer. */

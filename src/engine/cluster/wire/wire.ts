@@ -47,6 +47,10 @@ export class Wire {
     return this.transport.isDirect ?? false;
   }
 
+  get tells(): boolean {
+    return this.transport.tells ?? false;
+  }
+
   get isPrivate(): boolean {
     return this.transport.isPrivate ?? false;
   }

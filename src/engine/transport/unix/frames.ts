@@ -4,6 +4,7 @@
  *
  *   hello           magic (u32), version (u16), slot (u16), incarnation (UTF-8)
  *   subscribe       subscription (u32), subject (UTF-8)
+ *   open            as subscribe; the other side tells at once what it has for the subject, if it has something
  *   unsubscribe     subscription (u32), subject (UTF-8)
  *   unsubscribeAll  nothing
  *   message         subscription (u32), payload
@@ -24,10 +25,11 @@ export const FRAME = {
   ping: 7,
   pong: 8,
   unheard: 9,
+  open: 10,
 } as const;
 
 /** Part of the wire format: it changes with each change of frames, subjects or texts (cluster/wire/compact.ts) that an older worker would misread. */
-export const BUS_VERSION = 3;
+export const BUS_VERSION = 4;
 /** "PRLY": something else that connects by mistake is noticed with its first bytes. */
 export const MAGIC = 0x594c5250;
 

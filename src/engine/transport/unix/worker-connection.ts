@@ -37,6 +37,8 @@ export interface WorkerConnectionEvents {
   greeted(connection: WorkerConnection, worker: Worker): boolean;
   ready(connection: WorkerConnection): void;
   subscribed(connection: WorkerConnection, subscription: number, subject: string): void;
+  /** Subscribed, and waits to be told. */
+  asked(connection: WorkerConnection, subscription: number, subject: string): void;
   unsubscribed(connection: WorkerConnection, subscription: number, subject: string): void;
   unsubscribedAll(connection: WorkerConnection): void;
   received(
@@ -48,6 +50,8 @@ export interface WorkerConnectionEvents {
   ): void;
   /** The subscription that a request was sent to had ended meanwhile. */
   unheard(replyTo: string): void;
+  /** The other side has read the subscriptions of a further turn, and has told what it has. */
+  confirmed(): void;
   /** It has something to write: `flush` is to be called at the end of the turn. */
   changed(connection: WorkerConnection): void;
   /** `reason`: this side has cut it, and why. */
@@ -62,6 +66,8 @@ export class WorkerConnection {
   isClosed = false;
   /** The last turn whose subscriptions the other side is known to have read. */
   readTurn = -1;
+  /** Set by its owner: what was subscribed to in earlier turns was announced when the connection was made, and nothing is told of it. */
+  firstTurn = 0;
   private readonly outbox: Outbox;
   private readonly reader = new FrameReader((bytes, at, end) => this.frame(bytes, at, end));
   /** Waiting for a pong, by the number of the ping. Bound: flushes under way; they end with the connection. */
@@ -130,6 +136,11 @@ export class WorkerConnection {
     this.named(FRAME.subscribe, subscription, subject);
   }
 
+  /** Subscribes, and the other side tells what it has. */
+  open(subscription: number, subject: string): void {
+    this.named(FRAME.open, subscription, subject);
+  }
+
   unsubscribe(subscription: number, subject: string): void {
     this.named(FRAME.unsubscribe, subscription, subject);
   }
@@ -178,7 +189,9 @@ export class WorkerConnection {
   confirm(turn: number): void {
     if (this.isClosed) return;
     this.sendPing(() => {
-      if (!this.isClosed) this.readTurn = turn;
+      if (this.isClosed) return;
+      this.readTurn = turn;
+      this.events.confirmed();
     });
   }
 
@@ -260,6 +273,8 @@ export class WorkerConnection {
         return this.addressed(number, bytes, body, end);
       case FRAME.subscribe:
         return this.events.subscribed(this, number, textOf(bytes, body, end));
+      case FRAME.open:
+        return this.events.asked(this, number, textOf(bytes, body, end));
       case FRAME.unsubscribe:
         return this.events.unsubscribed(this, number, textOf(bytes, body, end));
       case FRAME.unsubscribeAll:
