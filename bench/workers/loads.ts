@@ -7,6 +7,9 @@ import { type Slices, sideBySide } from "../speed/slices.ts";
 import { type AnyService, KEPT, type Service, type System, start, startAny } from "./systems.ts";
 
 const IDLE_MS = 10_000;
+/** Connects of 4,000 clients each that are not measured, and one for each worker; then those that are. */
+const WARM_ROUNDS = 1;
+const MEASURED_ROUNDS = 3;
 
 export interface Pace {
   readonly slices: Slices;
@@ -173,11 +176,21 @@ export async function compareThroughput(systems: readonly System[], pace: Pace, 
     for (const [name, figures] of await sideBySide(load, services, pace.slices, failed)) note(name, load.id, figures);
 }
 
-/** Servers that have not served a client yet, one after the other: connects per CPU-second, or per second on all cores. */
+/**
+ * Servers that have not served a client yet, one after the other: connects per CPU-second, or per second on all cores. On one core also when
+ * they have served many: each process compiles the code for itself, and N of them do so with a share of the connects each.
+ */
 export async function compareConnects(systems: readonly System[], onOneCore: boolean, note: Note): Promise<void> {
   for (const system of systems) {
     await using service = await start(system, onOneCore);
     note(system.name, onOneCore ? "connects" : "connectRate", await connectsTo(service, system.workers));
+    if (!onOneCore) continue;
+    for (let round = 0; round < WARM_ROUNDS + system.workers; round++) await connectsTo(service, system.workers);
+    const rounds: Figures[] = [];
+    for (let round = 0; round < MEASURED_ROUNDS; round++) rounds.push(await connectsTo(service, system.workers));
+    note(system.name, "connectsWarm", {
+      cpuUsPerConnect: mean(rounds.map(({ cpuUsPerConnect = 0 }) => cpuUsPerConnect)),
+    });
   }
 }
 

@@ -68,6 +68,19 @@ describe("a text between workers", () => {
     );
   });
 
+  test("of one member that is connected there says the same as the JSON", () => {
+    fc.assert(
+      fc.property(place, member, maybe(name), (at, { lingers: _, ...state }, keyId) => {
+        const own = present({ ...state, node: at.node, keyId }) as MemberState;
+        const change: MembersChange = { joined: [own], left: [] };
+        const json = JSON_FORMAT.sequenceItem(JSON_FORMAT.members(at, change), APP, at.channel);
+        const text = compact.members(at, change);
+        expect(text[0]).toBe("J");
+        expect(compact.sequenceItem(text, APP, at.channel)).toEqual(json);
+      }),
+    );
+  });
+
   test("of members says the same as the JSON that other nodes get", () => {
     fc.assert(
       fc.property(place, fc.array(member, { maxLength: 3 }), fc.array(name, { maxLength: 3 }), (at, joined, left) => {

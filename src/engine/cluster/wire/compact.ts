@@ -22,7 +22,16 @@ import type {
   SequenceState,
 } from "./messages.ts";
 
-const KIND = { message: "M", members: "C", direct: "D", receipt: "R", question: "Q", state: "S", long: "L" } as const;
+const KIND = {
+  message: "M",
+  members: "C",
+  direct: "D",
+  receipt: "R",
+  question: "Q",
+  state: "S",
+  long: "L",
+  joined: "J",
+} as const;
 const MESSAGE = KIND.message.charCodeAt(0);
 const MEMBERS = KIND.members.charCodeAt(0);
 const DIRECT = KIND.direct.charCodeAt(0);
@@ -30,9 +39,11 @@ const RECEIPT = KIND.receipt.charCodeAt(0);
 const QUESTION = KIND.question.charCodeAt(0);
 const STATE = KIND.state.charCodeAt(0);
 const LONG = KIND.long.charCodeAt(0);
+const JOINED = KIND.joined.charCodeAt(0);
 const SEPARATOR = "\n";
 /** In place of the characters of the metadata: there is none. */
 const NO_METADATA = -1;
+const NONE: readonly string[] = [];
 const STORED_SEPARATOR = "\t";
 
 /** Bits of the field `flags`. */
@@ -42,6 +53,8 @@ const IS_NEXT = 4;
 const IS_NOT_NEXT = 8;
 const IS_DEFERRED = 1;
 const IS_LATE = 2;
+const IS_ARRIVING = 1;
+const IS_RETURNING = 2;
 
 const NODES_MAX = 1024;
 /** A piece of a text keeps the whole text alive, and names of nodes outlive it as keys of maps. Bound: NODES_MAX, then all are forgotten. */
@@ -111,6 +124,9 @@ export function message({ node, epoch, n }: SequencePlace, envelope: Envelope): 
 }
 
 export function members({ node, epoch, n }: SequencePlace, { joined, left }: MembersChange): string {
+  const [only] = joined;
+  if (only && joined.length === 1 && left.length === 0 && !only.lingers && only.node === node)
+    return `J${node}\n${epoch}\n${n}\n${memberText(only)}`;
   const list = JSON.stringify([joined.map((state) => memberFields(state, node)), left]);
   return `C${node}\n${epoch}\n${n}\n${list}`;
 }
@@ -118,13 +134,43 @@ export function members({ node, epoch, n }: SequencePlace, { joined, left }: Mem
 /** undefined: it is of another kind, and not compact. */
 export function sequenceItem(text: string, app: SpaceId, channel: string): SequenceItem | undefined {
   const kind = text.charCodeAt(0);
-  if (kind !== MESSAGE && kind !== MEMBERS) return undefined;
+  if (kind !== MESSAGE && kind !== MEMBERS && kind !== JOINED) return undefined;
   fields.begin(text);
   const place = { node: nodeOf(fields.next()), app, channel, epoch: fields.number(), n: fields.number() };
   if (kind === MESSAGE) return { kind: "message", place, envelope: messageEnvelope() };
+  if (kind === JOINED) return { kind: "members", place, change: { joined: [memberIn(place.node)], left: NONE } };
   const [joined, left] = JSON.parse(fields.rest()) as [joined: Fields[], left: string[]];
   const states = joined.map((one): MemberState => trustedMemberOf(one, place.node));
   return { kind: "members", place, change: { joined: states, left } };
+}
+
+/** One member that has connections of its own there: almost all changes are of this kind. */
+function memberText(state: MemberState): string {
+  const { peerId, since, metadataJson, isArriving, isReturning, stateJson, keyId = "" } = state;
+  const flags = (isArriving ? IS_ARRIVING : 0) + (isReturning ? IS_RETURNING : 0);
+  const chars = metadataJson === undefined ? NO_METADATA : metadataJson.length;
+  return `${peerId}\n${since}\n${flags}\n${keyId}\n${chars}\n${metadataJson ?? ""}${stateJson ?? ""}`;
+}
+
+function memberIn(node: string): MemberState {
+  const [peerId, since, flags, keyId, chars] = [
+    fields.next(),
+    fields.number(),
+    fields.number(),
+    fields.optional(),
+    fields.number(),
+  ];
+  const metadataJson = chars === NO_METADATA ? undefined : fields.piece(chars);
+  const stateJson = fields.rest(chars === NO_METADATA ? 0 : chars);
+  const plain: MemberState = { peerId, since, node, metadataJson };
+  if (flags === 0 && keyId === undefined && stateJson === "") return plain;
+  return {
+    ...plain,
+    ...(flags & IS_ARRIVING && { isArriving: true as const }),
+    ...(flags & IS_RETURNING && { isReturning: true as const }),
+    ...(stateJson !== "" && { stateJson }),
+    ...(keyId !== undefined && { keyId }),
+  };
 }
 
 function messageEnvelope(): Envelope {
