@@ -53,7 +53,7 @@ export async function workers(args: readonly string[]): Promise<boolean> {
     console.error(`run ${run} of ${runs}`);
     const inTurn = run % 2 === 1 ? all : all.toReversed();
     if (parts.includes("cpu")) await compareCpu([...inTurn, ...floors], COMPARED, { slices }, note);
-    if (parts.includes("connects")) await compareConnects(inTurn, true, note);
+    if (parts.includes("connects")) await compareConnects([...inTurn, ...floors], true, note);
     if (parts.includes("joins")) await compareJoins(inTurn, values.quick ? QUICK_JOINS : WHOLE_JOINS, note);
     if (parts.includes("throughput")) {
       await compareThroughput(onAllCores, { slices }, note);

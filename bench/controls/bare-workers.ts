@@ -1,7 +1,8 @@
 /**
  * The floor of a hop: several bare processes on one port, each with native topics of its own, that pass each message to the others over a
  * Unix socket for each pair, all messages of a turn in one write. Frames are parsed, built and acked as in servers/bare-bun.ts; there are no
- * peers, no presence and no checks. `/s/CHANNEL` subscribes, `/p/CHANNEL` only publishes. Usage: bare-workers.ts COUNT
+ * peers and no checks. `/s/CHANNEL` subscribes, `/p/CHANNEL` only publishes; `/j/CHANNEL?peer=ID` subscribes and joins: it gets the channel's roster, and
+ * the subscribers of all processes learn that it has come, and has gone. Usage: bare-workers.ts COUNT
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,6 +17,8 @@ const FRAME_MAX_BYTES = 32 * 1024;
 
 interface Peer {
   readonly channel: string;
+  /** Absent: it does not join. */
+  readonly id: string | undefined;
   readonly isSubscriber: boolean;
 }
 
@@ -101,6 +104,31 @@ class Arrivals {
   }
 }
 
+const JOINED = '{"type":"joined","peer":';
+const LEFT = '{"type":"left","peer":';
+
+/** Who is in each channel, over all processes. */
+class Rosters {
+  private readonly byChannel = new Map<string, Set<string>>();
+
+  /** Other frames change nothing. */
+  apply(channel: string, frame: string): void {
+    if (frame.startsWith(JOINED)) {
+      const roster = this.byChannel.get(channel) ?? new Set();
+      this.byChannel.set(channel, roster.add(frame.slice(JOINED.length, -1)));
+    } else if (frame.startsWith(LEFT)) {
+      const roster = this.byChannel.get(channel);
+      roster?.delete(frame.slice(LEFT.length, -1));
+      if (roster?.size === 0) this.byChannel.delete(channel);
+    }
+  }
+
+  snapshot(channel: string): string {
+    const peers = [...(this.byChannel.get(channel) ?? [])].join(",");
+    return `{"type":"presence","channel":${JSON.stringify(channel)},"snapshot":true,"peers":[${peers}]}`;
+  }
+}
+
 async function work(index: number, count: number, port: number, folder: string): Promise<void> {
   const hops: Hop[] = [];
   let isTurnOpen = false;
@@ -108,7 +136,18 @@ async function work(index: number, count: number, port: number, folder: string):
     isTurnOpen = false;
     for (const hop of hops) if (!hop.isEmpty) hop.flush();
   };
-  const arrivals = (): Arrivals => new Arrivals((topic, frame) => void server.publish(topic, frame));
+  const rosters = new Rosters();
+  const arrivals = (): Arrivals =>
+    new Arrivals((topic, frame) => {
+      rosters.apply(topic, frame);
+      server.publish(topic, frame);
+    });
+  const pass = (channel: string, frame: string): void => {
+    for (const hop of hops) hop.add(channel, frame);
+    if (isTurnOpen) return;
+    isTurnOpen = true;
+    setImmediate(endTurn);
+  };
   const handler = {
     open: (socket: Socket<Arrivals>) => {
       socket.data = arrivals();
@@ -125,8 +164,10 @@ async function work(index: number, count: number, port: number, folder: string):
     port,
     reusePort: true,
     fetch: (request, self) => {
-      const [, kind, channel = ""] = new URL(request.url).pathname.split("/");
-      const isUpgraded = self.upgrade(request, { data: { channel, isSubscriber: kind === "s" } });
+      const url = new URL(request.url);
+      const [, kind, channel = ""] = url.pathname.split("/");
+      const id = kind === "j" ? (url.searchParams.get("peer") ?? "") : undefined;
+      const isUpgraded = self.upgrade(request, { data: { channel, id, isSubscriber: kind !== "p" } });
       return isUpgraded ? undefined : new Response("", { status: 400 });
     },
     websocket: {
@@ -134,17 +175,29 @@ async function work(index: number, count: number, port: number, folder: string):
       sendPings: false,
       perMessageDeflate: false,
       open: (socket) => {
-        if (socket.data.isSubscriber) socket.subscribe(socket.data.channel);
+        const { channel, id, isSubscriber } = socket.data;
+        if (isSubscriber) socket.subscribe(channel);
+        if (id === undefined) return;
+        const frame = `${JOINED}${JSON.stringify(id)}}`;
+        rosters.apply(channel, frame);
+        socket.send(rosters.snapshot(channel));
+        socket.publish(channel, frame);
+        pass(channel, frame);
+      },
+      close: (socket) => {
+        const { channel, id } = socket.data;
+        if (id === undefined) return;
+        const frame = `${LEFT}${JSON.stringify(id)}}`;
+        rosters.apply(channel, frame);
+        server.publish(channel, frame);
+        pass(channel, frame);
       },
       message: (socket, text) => {
         const { channel, data, requestId } = JSON.parse(text as string) as Frame;
         const frame = JSON.stringify({ type: "message", channel, from: "peer-00000", data });
         socket.publish(channel, frame);
-        for (const hop of hops) hop.add(channel, frame);
         socket.send(JSON.stringify({ type: "ack", requestId }));
-        if (isTurnOpen) return;
-        isTurnOpen = true;
-        setImmediate(endTurn);
+        pass(channel, frame);
       },
     },
   });

@@ -182,7 +182,8 @@ export async function compareThroughput(systems: readonly System[], pace: Pace, 
  */
 export async function compareConnects(systems: readonly System[], onOneCore: boolean, note: Note): Promise<void> {
   for (const system of systems) {
-    await using service = await start(system, onOneCore);
+    await using started = await startAny(system, onOneCore);
+    const service = { ...started, dialect: started.joining ?? started.dialect };
     note(system.name, onOneCore ? "connects" : "connectRate", await connectsTo(service, system.workers));
     if (!onOneCore) continue;
     for (let round = 0; round < WARM_ROUNDS + system.workers; round++) await connectsTo(service, system.workers);

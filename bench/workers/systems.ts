@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Admin } from "../../test/support/admin.ts";
 import { json } from "../contenders/bare.ts";
-import type { Running } from "../contenders/contender.ts";
+import type { Dialect, Running } from "../contenders/contender.ts";
 import { ON_SERVER_CORE } from "../contenders/core.ts";
 import { dialect, OPEN_CEILINGS } from "../contenders/parley.ts";
 import type { Target } from "../lib/loader.ts";
@@ -37,7 +37,12 @@ export interface Service extends Running, Target {
 }
 
 /** Bare processes have neither keys nor history. */
-export type AnyService = Running & Target & Partial<Pick<Service, "keepHistory">>;
+export type AnyService = Running &
+  Target &
+  Partial<Pick<Service, "keepHistory">> & {
+    /** With subscribers that join: those of `dialect` do not, other than Parley's. */
+    readonly joining?: Dialect;
+  };
 
 export const workersOf = (count: number): System => ({
   name: count === 1 ? "one process" : `${count} workers`,
@@ -100,6 +105,13 @@ async function startBare(count: number): Promise<AnyService> {
     port: Number(server.url.port),
     pids: [server.pid, ...childrenOf(server.pid)],
     dialect,
+    joining: {
+      ...dialect,
+      subscriber: (index, channel) => ({
+        path: `/j/${channel}?peer=${index}`,
+        steps: [{ expect: '"snapshot":true' }],
+      }),
+    },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }

@@ -27,7 +27,7 @@ import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../connections/limits.ts";
 import { hasUncommitted } from "../state/backlog.ts";
 import type { Channel } from "../state/channel.ts";
 import { isLonger, type LingeringState, lingering } from "../state/lingering-state.ts";
-import { type Member, stateOf } from "../state/member.ts";
+import { anyRemote, type Member, stateOf } from "../state/member.ts";
 import { isLive, isNewer } from "../state/newest.ts";
 import type { Subscription } from "../state/subscription.ts";
 import { announce } from "./announce.ts";
@@ -191,7 +191,8 @@ export class Lingering {
       this.end(member);
       this.parts.holds.end(peer.space.id, peer.peerId);
     }
-    for (const [node, state] of member.remote ?? []) if (!isLive(state)) member.remote?.delete(node);
+    if (anyRemote(member, lingersThere))
+      for (const [node, state] of member.remote ?? []) if (!isLive(state)) member.remote?.delete(node);
     if (member.remote?.size === 0) member.remote = undefined;
   }
 
@@ -300,6 +301,8 @@ export class Lingering {
     if (isChanged) this.parts.changed(member);
   }
 }
+
+const lingersThere = (state: MemberState): boolean => !isLive(state);
 
 /** Other members know of it: one that was never shown does not linger. */
 const isShown = ({ isShown, announced }: Member): boolean =>

@@ -62,6 +62,8 @@ interface PresenceParts {
   readonly holds: Holds;
 }
 
+const NOBODY: readonly Subscription[] = [];
+
 export class Presence {
   private readonly ticks: Ticks;
   private readonly rosterWaits: RosterWaits;
@@ -315,10 +317,13 @@ export class Presence {
   }
 
   private tickChannel(channel: Channel, sender?: Member): void {
-    const newcomers = ticked(channel.ready, (one) => one.isReady && this.queue.admits(one));
-    const rostered = ticked(channel.awaitingTick, (one) => one.isAwaitingTick);
-    channel.ready = [];
-    channel.awaitingTick = [];
+    // Almost all ticks show changes only: nothing is made for what they do not have.
+    const hasReady = channel.ready.length > 0;
+    const newcomers = hasReady ? ticked(channel.ready, (one) => one.isReady && this.queue.admits(one)) : NOBODY;
+    const hasAwaiting = channel.awaitingTick.length > 0;
+    const rostered = hasAwaiting ? ticked(channel.awaitingTick, (one) => one.isAwaitingTick) : NOBODY;
+    if (hasReady) channel.ready = [];
+    if (hasAwaiting) channel.awaitingTick = [];
     this.ticks.ticked(channel);
     this.writer.write(channel, [...channel.changed], sender, { newcomers, rostered });
   }

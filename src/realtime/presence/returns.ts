@@ -8,8 +8,10 @@
  * begun anew themselves. They are shown the return once the returned connection has its roster: an offer that the SDK receives
  * before that is lost. In any case they are shown it before the next message of the member.
  */
+
+import type { MemberState } from "../../engine/engine.ts";
 import type { ConnectionTimes } from "../connections/connection-times.ts";
-import type { Member } from "../state/member.ts";
+import { anyRemote, type Member } from "../state/member.ts";
 import type { Loss } from "../state/member-extras.ts";
 import { isLive } from "../state/newest.ts";
 import type { Peer } from "../state/peer.ts";
@@ -66,6 +68,6 @@ export class Returns {
   }
 }
 
-const isRostered = (member: Member): boolean =>
-  member.hasRoster ||
-  member.remote?.values().some((state) => isLive(state) && !state.isArriving && !state.isReturning) === true;
+const isShownThere = (state: MemberState): boolean => isLive(state) && !state.isArriving && !state.isReturning;
+
+const isRostered = (member: Member): boolean => member.hasRoster || anyRemote(member, isShownThere);

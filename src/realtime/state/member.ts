@@ -219,7 +219,7 @@ export class Member {
   /** Other members were shown this one, here or on another node. */
   get isKnown(): boolean {
     if (this.isShown || this.lingeringState) return true;
-    return this.remote?.values().some((state) => !state.isArriving) === true;
+    return anyRemote(this, hasArrived);
   }
 
   /** It was lost and has a connection again, and not everyone was shown its return who must be. */
@@ -234,9 +234,7 @@ export class Member {
 
   /** A connection of this member is still to be shown. */
   get isArriving(): boolean {
-    return (
-      this.isReturning || anyOf(this.own, isHidden) || this.remote?.values().some((state) => state.isArriving) === true
-    );
+    return this.isReturning || anyOf(this.own, isHidden) || anyRemote(this, arrives);
   }
 
   /** All connections of this member may be shown now, even those that still wait for a roster. */
@@ -285,7 +283,7 @@ export class Member {
 
   /** It has a connection on another node. */
   get isElsewhere(): boolean {
-    return this.remote?.values().some(isLive) === true;
+    return anyRemote(this, isLive);
   }
 
   get isGone(): boolean {
@@ -296,6 +294,15 @@ export class Member {
 const hasRoster = (subscription: Subscription): boolean => subscription.hasRoster;
 const isVisible = (subscription: Subscription): boolean => subscription.isVisible;
 const isHidden = (subscription: Subscription): boolean => !subscription.isVisible;
+const arrives = (state: MemberState): boolean => state.isArriving === true;
+const hasArrived = (state: MemberState): boolean => !state.isArriving;
+
+/** Asked for every change of a member on another node, and in every tick: without a closure, or an iterator of its own. */
+export function anyRemote({ remote }: Pick<Member, "remote">, isTrue: (state: MemberState) => boolean): boolean {
+  if (!remote) return false;
+  for (const state of remote.values()) if (isTrue(state)) return true;
+  return false;
+}
 
 /** Made for every member in every tick: the key is named only where it may be needed, and without a second object. */
 export function stateOf({ connection, channel, stateJson }: Subscription): MemberState {

@@ -49,6 +49,7 @@ export class NodeCallbacks implements EngineCallbacks {
     this.boundary.run({ in: "returned", app: spaceId }, () => this.end.returned(spaceId, peerId));
   }
 
+  /** No closures: this is on the path of every connect. */
   membersChanged(
     node: NodeId,
     spaceId: SpaceId,
@@ -56,13 +57,19 @@ export class NodeCallbacks implements EngineCallbacks {
     joined: readonly MemberState[],
     left: readonly string[],
   ): void {
-    this.members("membersChanged", node, spaceId, channel, () =>
-      this.end.membersChanged(node, spaceId, channel, joined, left),
-    );
+    try {
+      this.end.membersChanged(node, spaceId, channel, joined, left);
+    } catch (error) {
+      this.membersFailed(error, "membersChanged", node, spaceId, channel);
+    }
   }
 
   membersAre(node: NodeId, spaceId: SpaceId, channel: string, members: readonly MemberState[]): void {
-    this.members("membersAre", node, spaceId, channel, () => this.end.membersAre(node, spaceId, channel, members));
+    try {
+      this.end.membersAre(node, spaceId, channel, members);
+    } catch (error) {
+      this.membersFailed(error, "membersAre", node, spaceId, channel);
+    }
   }
 
   /** Runs the callback of `watch`. */
@@ -132,11 +139,10 @@ export class NodeCallbacks implements EngineCallbacks {
     return this.end.localCounts();
   }
 
-  private members(method: string, node: NodeId, spaceId: SpaceId, channel: string, call: () => void): void {
-    this.boundary.run({ in: method, node, app: spaceId, channel }, call, () => {
-      this.boundary.markStale(node);
-      this.lost(spaceId, channel);
-    });
+  private membersFailed(error: unknown, method: string, node: NodeId, spaceId: SpaceId, channel: string): void {
+    this.boundary.report(error, { in: method, node, app: spaceId, channel });
+    this.boundary.markStale(node);
+    this.lost(spaceId, channel);
   }
 
   /** May reject: the responder then sends no response. */

@@ -331,5 +331,6 @@ const charsOf = (text: string | undefined): number => text?.length ?? 0;
 
 const viewOf = (bytes: Uint8Array, at: number, end: number): Uint8Array => bytes.subarray(at, end);
 
-const decoder = new TextDecoder();
-const textOf = (bytes: Uint8Array, at: number, end: number): string => decoder.decode(bytes.subarray(at, end));
+/** Without a view, as there are many short ones. */
+const textOf = (bytes: Uint8Array, at: number, end: number): string =>
+  Buffer.prototype.toString.call(bytes, "utf8", at, end);
