@@ -8,35 +8,22 @@
  */
 import type { FaultContext, Receiver, TransportSubscription } from "./transport.ts";
 
-/** What is needed of the client. */
-export interface NatsProtocol<Message> {
-  readonly subscriptions: { cancel(subscription: NatsSubscription<Message>): void };
-  subscribe(subscription: NatsSubscription<Message>): void;
-  /** Sends the command and forgets the subscription. */
-  unsubscribe(subscription: NatsSubscription<Message>): void;
-  /** Sends the command only: what is on its way is still received. */
-  unsub(subscription: NatsSubscription<Message>): void;
-  flush(): Promise<void>;
-}
-
-/** The part of the client that keeps the subscriptions. Its types do not show it, so another version is refused at the start. */
-export function protocolOf<Message>(connection: object): NatsProtocol<Message> {
-  const { protocol } = connection as { readonly protocol?: Partial<NatsProtocol<Message>> };
-  const needed = [
-    protocol?.subscribe,
-    protocol?.unsubscribe,
-    protocol?.unsub,
-    protocol?.flush,
-    protocol?.subscriptions?.cancel,
-  ];
-  if (!needed.every((method) => typeof method === "function"))
-    throw new Error("this version of the NATS client is not supported");
-  return protocol as NatsProtocol<Message>;
+/** What is needed of the client's list of subscriptions. */
+export interface NatsSubscriptions<Message> {
+  /** Gives it a number. */
+  add(subscription: NatsSubscription<Message>): void;
+  get(sid: number): NatsSubscription<Message> | undefined;
+  /** Forgets it. */
+  cancel(subscription: NatsSubscription<Message>): void;
 }
 
 /** One for all subscriptions of a connection. */
 export interface SubscriptionOwner<Message> {
-  readonly protocol: NatsProtocol<Message>;
+  readonly subscriptions: NatsSubscriptions<Message>;
+  /** Sends a command, in the order of what is published. While there is no connection it is not needed: the client subscribes again. */
+  readonly send: (command: string) => void;
+  readonly flush: () => Promise<void>;
+  /** What the client has read itself. */
   readonly received: (message: Message, receive: Receiver) => void;
   readonly failed: (error: unknown, context: FaultContext) => void;
 }
@@ -50,8 +37,16 @@ export class NatsSubscription<Message> implements TransportSubscription {
   constructor(
     private readonly owner: SubscriptionOwner<Message>,
     readonly subject: string,
-    private readonly receive: Receiver,
-  ) {}
+    readonly receive: Receiver,
+  ) {
+    owner.subscriptions.add(this);
+    owner.send(`SUB ${subject} ${this.sid}\r\n`);
+  }
+
+  /** The subject of what has arrived: only a wildcard needs to read it. */
+  subjectIn(bytes: Buffer, from: number, to: number): string {
+    return this.subject.endsWith("*") ? bytes.toString("utf8", from, to) : this.subject;
+  }
 
   end(): void {
     try {
@@ -68,17 +63,23 @@ export class NatsSubscription<Message> implements TransportSubscription {
   }
 
   unsubscribe(): void {
-    this.owner.protocol.unsubscribe(this);
+    this.sendEnd();
+    this.owner.subscriptions.cancel(this);
   }
 
   async drain(): Promise<void> {
-    const { protocol } = this.owner;
-    protocol.unsub(this);
+    const { subscriptions, flush } = this.owner;
+    this.sendEnd();
     try {
-      await protocol.flush();
+      await flush();
     } finally {
-      protocol.subscriptions.cancel(this);
+      subscriptions.cancel(this);
     }
+  }
+
+  /** What is on its way is still received. */
+  private sendEnd(): void {
+    this.owner.send(`UNSUB ${this.sid}\r\n`);
   }
 
   /** The connection is closed, or the subscription was cancelled. */

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { freePort } from "../../testing/ports.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
 import { transportSuite } from "../testing/transport.suite.ts";
+import { protocolOf } from "./nats/protocol.ts";
+import { NatsSocket } from "./nats/socket.ts";
 import { connectProblem, NatsTransport } from "./nats.ts";
 import { parseNatsUrl } from "./nats-address.ts";
-import { protocolOf } from "./nats-subscription.ts";
 import { NO_EVENTS } from "./transport.ts";
 
 let port: number;
@@ -90,22 +91,24 @@ test("a subject that the server refuses is reported, and other subscriptions go 
 describe("the client's protocol", () => {
   const nothing = (): void => undefined;
   const whole = {
-    subscribe: nothing,
-    unsubscribe: nothing,
-    unsub: nothing,
+    connected: true,
+    transport: new NatsSocket(),
+    parser: { state: 0, parse: nothing },
+    subscriptions: { add: nothing, get: nothing, cancel: nothing },
     flush: nothing,
-    subscriptions: { cancel: nothing },
   };
 
-  test("is used if it has everything that subscriptions need", () => {
+  test("is used if it has everything that is needed", () => {
     expect(protocolOf<unknown>({ protocol: whole }) as unknown).toBe(whole);
   });
-
   test.each(Object.keys(whole))("is refused without %s", (name) => {
     expect(() => protocolOf({ protocol: { ...whole, [name]: undefined } })).toThrow("not supported");
   });
-
-  test.each([{}, { protocol: { ...whole, subscriptions: {} } }])("is refused as %j", (connection) => {
+  test.each([
+    ["without a protocol", {}],
+    ["with other subscriptions", { protocol: { ...whole, subscriptions: {} } }],
+    ["with another socket", { protocol: { ...whole, transport: {} } }],
+  ])("is refused %s", (_what, connection) => {
     expect(() => protocolOf(connection)).toThrow("not supported");
   });
 });

@@ -1,7 +1,9 @@
 /** Core NATS as a transport. It reconnects without a limit and notices a dead connection within seconds. */
-import { connect, errors, type Msg, type NatsConnection } from "@nats-io/transport-node";
+import { errors, type Msg, type NatsConnection } from "@nats-io/transport-node";
+import { type NatsProtocol, protocolOf } from "./nats/protocol.ts";
+import { connectNats, type NatsReading } from "./nats/socket.ts";
 import { parseNatsUrl } from "./nats-address.ts";
-import { NatsSubscription, protocolOf, type SubscriptionOwner } from "./nats-subscription.ts";
+import { NatsSubscription, type SubscriptionOwner } from "./nats-subscription.ts";
 import {
   NO_EVENTS,
   PAYLOAD_MIN_BYTES,
@@ -22,8 +24,12 @@ const RECONNECT_MS = { least: 100, jitter: 400 } as const;
 const CONNECT_TIMEOUT_MS = 1000;
 /** Status code of the message that the server sends to the reply subject of a request without a subscriber. */
 const NO_RESPONDERS = 503;
+/** What ends a token of a command. */
+const BLANK = /\s/;
 /** Below this payload limit everything still works, but messages need many fragments: a warning says so. */
 const PAYLOAD_ADVISED_BYTES = 64 * 1024;
+
+type Subscription = NatsSubscription<Msg>;
 
 export interface NatsOptions {
   /** nats://user:password@a:4222,b:4222 or tls://… */
@@ -55,18 +61,38 @@ export class NatsTransport implements Transport {
   private isConnected = true;
   private events: TransportEvents = NO_EVENTS;
   private lastPayloadLimit = 0;
+  private readonly protocol: NatsProtocol<Subscription>;
   private readonly subscriptionOwner: SubscriptionOwner<Msg>;
 
   private constructor(
     private readonly connection: NatsConnection,
+    reading: NatsReading,
     private readonly warn: (text: string) => void,
   ) {
+    const protocol = protocolOf<Subscription>(connection);
+    this.protocol = protocol;
     this.subscriptionOwner = {
-      protocol: protocolOf(connection),
+      subscriptions: protocol.subscriptions,
+      send: (command) => {
+        if (protocol.connected) protocol.transport.outbox.command(command);
+      },
+      flush: () => protocol.flush(),
       received: (message, receive) => this.received(message, receive),
       failed: (error, context) => {
         if (!isClosing(error)) this.events.failed(error, context);
       },
+    };
+    reading.output = {
+      get parserState() {
+        return protocol.parser.state;
+      },
+      message: (sid, bytes, subjectFrom, subjectTo, replyTo, payload) => {
+        const subscription = protocol.subscriptions.get(sid);
+        if (subscription)
+          this.take(subscription, subscription.subjectIn(bytes, subjectFrom, subjectTo), payload, replyTo);
+      },
+      parse: (bytes) => protocol.parser.parse(bytes),
+      failed: (error) => this.events.failed(error, { in: "read" }),
     };
     this.checkPayloadLimit();
     void this.followStatus();
@@ -75,7 +101,8 @@ export class NatsTransport implements Transport {
   /** Throws when no server can be reached: a wrong address should be noticed at the start. */
   static async connect({ url, name, warn = () => undefined }: NatsOptions): Promise<NatsTransport> {
     const { servers, tls, user, pass, token } = parseNatsUrl(url);
-    const connection = await connect({
+    const reading: NatsReading = {};
+    const options = {
       servers,
       name,
       noEcho: true,
@@ -89,9 +116,10 @@ export class NatsTransport implements Transport {
       ...(tls && { tls: {} }),
       ...(user !== undefined && { user, pass: pass ?? "" }),
       ...(token !== undefined && { token }),
-    });
+    };
+    const connection = await connectNats(options, reading);
     const limit = connection.info?.max_payload ?? PAYLOAD_ADVISED_BYTES;
-    if (limit >= PAYLOAD_MIN_BYTES) return new NatsTransport(connection, warn);
+    if (limit >= PAYLOAD_MIN_BYTES) return new NatsTransport(connection, reading, warn);
     await connection.close();
     throw new UnusableServer(`its max_payload is ${limit} bytes, at least ${PAYLOAD_MIN_BYTES} are needed`);
   }
@@ -110,24 +138,26 @@ export class NatsTransport implements Transport {
   }
 
   publish(subject: string, payload: string | Uint8Array, replyTo?: string): void {
-    // The client would buffer it and send it after the outage.
-    if (!this.isConnected) return;
+    const { protocol } = this;
+    // It would be sent after the outage.
+    if (!this.isConnected || !protocol.connected) return;
     // A server drops a connection whose subject and reply subject are longer than its limit for one line, 4 KiB by default.
-    if (subject.length > SUBJECT_MAX_CHARS || (replyTo?.length ?? 0) > SUBJECT_MAX_CHARS)
+    if (subject.length > SUBJECT_MAX_CHARS || (replyTo !== undefined && replyTo.length > SUBJECT_MAX_CHARS))
       return this.events.failed(new Error(`a subject of ${subject.length} characters is too long`), { in: "publish" });
-    try {
-      this.connection.publish(subject, payload, replyTo === undefined ? undefined : { reply: replyTo });
-    } catch (error) {
-      if (!isClosing(error)) this.events.failed(error, { in: "publish", subject });
-    }
+    // It would end the command in its middle.
+    if (BLANK.test(subject) || (replyTo !== undefined && BLANK.test(replyTo)))
+      return this.events.failed(new Error("a subject contains a blank"), { in: "publish" });
+    const bytes = typeof payload === "string" ? Buffer.byteLength(payload) : payload.length;
+    // A server closes the connection over it.
+    if (bytes > this.maxPayloadBytes)
+      return this.events.failed(new Error(`a payload of ${bytes} bytes is too long`), { in: "publish", subject });
+    protocol.transport.outbox.publish(subject, payload, bytes, replyTo);
   }
 
   /** Callbacks instead of iterators: iterators would lose the order between subscriptions. */
   subscribe(subject: string, receive: Receiver): TransportSubscription {
     if (this.connection.isClosed() || this.connection.isDraining()) return { end: () => undefined };
-    const subscription = new NatsSubscription(this.subscriptionOwner, subject, receive);
-    this.subscriptionOwner.protocol.subscribe(subscription);
-    return subscription;
+    return new NatsSubscription(this.subscriptionOwner, subject, receive);
   }
 
   async flush(): Promise<void> {
@@ -143,6 +173,15 @@ export class NatsTransport implements Transport {
     await this.connection.close();
   }
 
+  private take({ receive }: Subscription, subject: string, payload: Uint8Array, replyTo: string | undefined): void {
+    try {
+      receive(payload, subject, replyTo);
+    } catch (cause) {
+      this.events.receiverFailed(cause, { in: "callback", subject });
+    }
+  }
+
+  /** What the client has read: a message with headers or a very long one. */
   private received(message: Msg, receive: Receiver): void {
     try {
       if (message.headers?.code === NO_RESPONDERS) this.events.noResponders(message.subject);
