@@ -79,7 +79,7 @@ export function buildAttached(outside: AttachedOutside): Attached {
   const subjects = new Subjects(prefix, self, wire.isPrivate);
   const nodes = new Nodes({ self, heartbeatMs, nowMs, appeared, gone });
   const heartbeats = new Heartbeats({ local, wire, subjects, nodes, boundary, heartbeatMs, nowMs, about, later });
-  const requests = new Requests({ self, wire, subjects, nodes, pending: pendingRequests, nextNumber });
+  const requests = new Requests({ self, wire, subjects, nodes, pending: pendingRequests, nextNumber, boundary });
   const claims = new CapacityClaims(self, (app) => local.localConnections(app), nowMs);
   const texts = new NodeTexts({ local, wire, subjects, nodes, requests, boundary, later, warn });
   const outgoing = new OutgoingSequences(self, (...name) => subjects.channel(...name), nowMs, wire.reportsLosses);

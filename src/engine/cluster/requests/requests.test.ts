@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { FailureBoundary } from "../nodes/failure-boundary.ts";
 import { Nodes } from "../nodes/nodes.ts";
 import { JSON_FORMAT } from "../wire/format.ts";
 import { Subjects } from "../wire/subjects.ts";
@@ -32,6 +33,7 @@ function setup() {
     nodes,
     pending,
     nextNumber: () => ++number,
+    boundary: new FailureBoundary(() => undefined),
   });
   const respond = (node: string): void =>
     pending.receive(number, { node, part: 0, parts: 1, response: { kind: "text", text: "1" } });

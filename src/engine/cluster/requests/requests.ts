@@ -1,9 +1,11 @@
 /** Requests to other nodes: to all known nodes, or to one. */
+import type { FailureBoundary } from "../nodes/failure-boundary.ts";
 import type { Nodes, OtherNode } from "../nodes/nodes.ts";
 import type { NodeRequest, NodeResponse } from "../wire/messages.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { PendingRequests } from "./pending-requests.ts";
+import { Questions } from "./questions.ts";
 
 interface RequestsParts {
   readonly self: string;
@@ -13,6 +15,7 @@ interface RequestsParts {
   readonly pending: PendingRequests;
   /** Never returns a number twice: responses are matched by it. */
   readonly nextNumber: () => number;
+  readonly boundary: FailureBoundary;
 }
 
 export interface Responses {
@@ -21,10 +24,27 @@ export interface Responses {
 }
 
 export class Requests {
-  constructor(private readonly parts: RequestsParts) {}
+  private readonly questions: Questions;
+
+  constructor(private readonly parts: RequestsParts) {
+    const { boundary } = parts;
+    this.questions = new Questions({ send: (request, done) => this.sendToAll(request, done), boundary });
+  }
 
   /** `done` gets the responses by node name; at once if there are no other nodes or none can be reached. */
   toAll(one: NodeRequest, done: (responses: ReadonlyMap<string, NodeResponse>) => void, isNew = false): void {
+    const { wire, nodes } = this.parts;
+    // Where a transport is direct, a text of its own costs less than to wait for others.
+    const [channel, ...others] = one.kind === "sequences" && !wire.isDirect ? one.channels : [];
+    if (channel && others.length === 0 && wire.isUp && nodes.size > 0) this.questions.ask(channel, done);
+    else this.sendToAll(one, done, isNew);
+  }
+
+  private sendToAll(
+    one: NodeRequest,
+    done: (responses: ReadonlyMap<string, NodeResponse>) => void,
+    isNew = false,
+  ): void {
     const { self, wire, subjects, nodes, pending, nextNumber } = this.parts;
     const all = wire.isUp ? nodes.all : [];
     // Those that do not know the request must not get it.

@@ -65,7 +65,8 @@ test("a response in parts can be joined, and a channel that is named twice is re
   const texts: string[] = [];
   responder.handle("b", [...Array(2000).fill(["app", "large"]), ["app", "d"]], (text) => texts.push(text));
   pass(500);
-  expect([reads(), texts.length > 30]).toEqual([2, true]);
+  // The first one is read once more, to see that the response is not short.
+  expect([reads(), texts.length > 30]).toEqual([3, true]);
   for (const text of texts) expect(Buffer.byteLength(text)).toBeLessThan(ITEM_MAX_BYTES * 1.1);
   let joined: NodeResponse | undefined;
   const requests = new PendingRequests(() => 0);
@@ -103,6 +104,23 @@ test("a short response is sent at once, and every node is served, whatever one n
   responder.handle("c", [[APP, "large"]], () => sent.push("c"));
   pass(RESPONSE_TIMEOUT_MS / 2);
   expect(sent.length).toBeGreaterThan(30);
+});
+
+test("a short response for several channels is sent at once, whatever the same node has requested before", () => {
+  const { responder } = responding();
+  const texts: string[] = [];
+  const large = Array.from({ length: 5 }, (_, at) => [APP, `large ${at}`] as const);
+  responder.handle("b", large, () => undefined);
+  responder.handle(
+    "b",
+    [
+      [APP, "c"],
+      [APP, "d"],
+    ],
+    (text) => texts.push(text),
+  );
+  const part = responsePart(texts[0] ?? "");
+  expect([texts.length, sequencesOf(part?.response).map(({ channel }) => channel)]).toEqual([1, ["c", "d"]]);
 });
 
 test("queued requests are bounded, and dropped after the timeout of their node", () => {

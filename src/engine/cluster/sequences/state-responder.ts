@@ -21,6 +21,8 @@ const PAUSE_MS = 5;
 export const QUEUED_CHANNELS_MAX = 100_000;
 /** Estimated characters per member, besides its texts. */
 const MEMBER_CHARS = 100;
+/** Estimated characters per state, besides the name of its channel and its members. */
+const STATE_CHARS = 150;
 /** A state of at most this many estimated characters fits into one part however its texts are escaped: it is not measured. */
 const SURELY_FITS_CHARS = ITEM_MAX_BYTES / 8;
 
@@ -73,7 +75,26 @@ export class SequenceStateResponder {
       for (const text of this.encode([state])) this.send(text, respond);
       return;
     }
-    this.enqueue(from, `${++this.lastNumber}`, distinct, respond);
+    const states = this.shortStatesOf(distinct);
+    if (!states) return this.enqueue(from, `${++this.lastNumber}`, distinct, respond);
+    for (const text of this.encode(states)) this.send(text, respond);
+  }
+
+  /** undefined: together they are not short, or one cannot be read, which is reported when its part is made. */
+  private shortStatesOf(channels: Channels): SequenceState[] | undefined {
+    const states: SequenceState[] = [];
+    let chars = 0;
+    try {
+      for (const one of channels) {
+        const state = this.stateOf(one);
+        chars += STATE_CHARS + one[1].length + estimatedChars(state);
+        if (chars > ITEM_MAX_BYTES) return undefined;
+        states.push(state);
+      }
+    } catch {
+      return undefined;
+    }
+    return states;
   }
 
   /** A node has subscribed to a channel: it is told what it would have asked for, if there is something. */
