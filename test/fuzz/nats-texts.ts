@@ -99,6 +99,11 @@ const ITEMS: Readonly<Record<string, Make>> = {
       isReconnected: chance.once(2),
       part: 0,
       parts: 1,
+      clockMs: 1,
+      list: {
+        number: count(chance),
+        ...(chance.once(2) && { added: list(chance, node), removed: list(chance, node) }),
+      },
     }),
   count: (chance) => write("connectionCount", { node: node(chance), app: app(chance), connections: count(chance) }),
   farewell: (chance) => write("farewell", node(chance)),

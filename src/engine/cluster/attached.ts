@@ -113,11 +113,21 @@ export function buildAttached(outside: AttachedOutside): Attached {
     boundary,
     nowMs,
   });
-  const responder = new Responder({ local, outgoing, directMessages, claims, boundary, sequenceStates, texts });
+  const responder = new Responder({
+    local,
+    outgoing,
+    directMessages,
+    claims,
+    boundary,
+    sequenceStates,
+    texts,
+    heartbeats,
+  });
   const control = new ControlMessages({
     wire,
     local,
     nodes,
+    heartbeats,
     subscriptions,
     responder,
     requests,

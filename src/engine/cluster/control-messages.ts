@@ -2,6 +2,8 @@
 import type { PendingDirectMessages } from "./direct-messages/pending-messages.ts";
 import type { NodeCallbacks } from "./nodes/callbacks.ts";
 import type { FailureBoundary } from "./nodes/failure-boundary.ts";
+import type { Heartbeats } from "./nodes/heartbeats.ts";
+import { hasReceived } from "./nodes/node-lists.ts";
 import type { Nodes, OtherNode } from "./nodes/nodes.ts";
 import type { PendingRequests } from "./requests/pending-requests.ts";
 import type { Requests } from "./requests/requests.ts";
@@ -15,6 +17,7 @@ interface ControlMessagesParts {
   readonly wire: Pick<Wire, "format">;
   readonly local: NodeCallbacks;
   readonly nodes: Nodes;
+  readonly heartbeats: Heartbeats;
   readonly subscriptions: ChannelSubscriptions;
   readonly responder: Responder;
   readonly requests: Requests;
@@ -81,7 +84,7 @@ export class ControlMessages {
     wasKnown: boolean,
     respond: (text: string) => void,
   ): void {
-    const { local, nodes, subscriptions, responder } = this.parts;
+    const { local, nodes, heartbeats, subscriptions, responder } = this.parts;
     if (message.kind === "count") {
       nodes.setConnections(node, message.app, message.connections);
       return local.connectionsChanged(message.app);
@@ -89,7 +92,9 @@ export class ControlMessages {
     if (message.kind === "notification") return local.notified(node.name, message.text);
     if (message.kind === "request") return responder.handle(node.name, message.request, respond);
     // After an outage on either side, items of its sequences may have been missed.
-    const wasCutOff = message.isReconnected || !message.receivesFrom.includes(local.id);
+    const isReceived = message.part > 0 || hasReceived(local.id, node, message);
+    if (isReceived === undefined) heartbeats.askForList(node.name);
+    const wasCutOff = message.isReconnected || isReceived === false;
     if (message.part === 0 && wasKnown && wasCutOff) subscriptions.resync(node);
     else if (message.isReconnected) subscriptions.wasCutOff(node);
   }

@@ -2,6 +2,7 @@
 import type { EngineCallbacks } from "../engine.ts";
 import type { DirectMessages } from "./direct-messages/direct-messages.ts";
 import type { FailureBoundary } from "./nodes/failure-boundary.ts";
+import type { Heartbeats } from "./nodes/heartbeats.ts";
 import type { CapacityClaims } from "./requests/capacity-claims.ts";
 import type { NodeTexts } from "./requests/node-texts.ts";
 import { encodeParts } from "./requests/response-parts.ts";
@@ -17,6 +18,7 @@ interface ResponderParts {
   readonly boundary: FailureBoundary;
   readonly sequenceStates: SequenceStateResponder;
   readonly texts: NodeTexts;
+  readonly heartbeats: Pick<Heartbeats, "sendList">;
 }
 
 export class Responder {
@@ -24,9 +26,10 @@ export class Responder {
 
   /** `from`: the requesting node. The response may be sent later. */
   handle(from: string, request: NodeRequest, respond: (text: string) => void): void {
-    const { local, boundary, sequenceStates, texts } = this.parts;
+    const { local, boundary, sequenceStates, texts, heartbeats } = this.parts;
     const send = (response: NodeResponse): void => encodeParts(local.id, response).forEach(respond);
     if (request.kind === "sequences") return sequenceStates.handle(from, request.channels, respond);
+    if (request.kind === "list") return heartbeats.sendList(from);
     if (request.kind === "text") return texts.answer(request.text, respond);
     if (request.kind !== "invalidate") return send(this.responseTo(from, request));
     const { app, withdrawn } = request;
@@ -39,7 +42,7 @@ export class Responder {
 
   private responseTo(
     from: string,
-    request: Exclude<NodeRequest, { kind: "invalidate" | "sequences" | "text" }>,
+    request: Exclude<NodeRequest, { kind: "invalidate" | "sequences" | "text" | "list" }>,
   ): NodeResponse {
     const { local, outgoing, directMessages, claims } = this.parts;
     switch (request.kind) {

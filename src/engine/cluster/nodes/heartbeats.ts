@@ -1,12 +1,13 @@
 /** Heartbeats of this node: they say that it is alive, which nodes it receives, and how many connections each application has. */
 import type { AppId } from "../../../base/ids.ts";
 import type { EngineCallbacks } from "../../engine.ts";
-import { connectionCount, heartbeat } from "../wire/encode.ts";
+import { connectionCount, heartbeat, request } from "../wire/encode.ts";
 import type { AboutNode } from "../wire/messages.ts";
 import { chunksOf } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
+import { NodeList, type SentList } from "./node-lists.ts";
 import type { Nodes } from "./nodes.ts";
 
 /** Share of an application's connections: a larger change is sent before the next heartbeat is due. */
@@ -34,6 +35,7 @@ export class Heartbeats {
   /** Numbers that are sent when the pause is over. Bound: applications with connections here, for COUNT_PAUSE_MS. */
   private readonly changed = new Map<AppId, number>();
   private isPausing = false;
+  private readonly list = new NodeList();
 
   constructor(private readonly parts: HeartbeatsParts) {}
 
@@ -54,26 +56,42 @@ export class Heartbeats {
 
   /** Sends as many parts as the applications need. `isReconnected`: this node was disconnected until now. */
   send(isReconnected: boolean): void {
-    const { local, wire, nodes, subjects, boundary, nowMs, about } = this.parts;
+    const { local, wire, nodes, subjects, boundary, nowMs } = this.parts;
     this.lastMs = nowMs();
     if (!wire.isUp) return;
     // If counting fails the heartbeat is still sent: without it the other nodes would consider this one gone.
     boundary.run({ in: "localCounts" }, () => {
       this.counts = new Map(local.localCounts());
     });
-    const receivesFrom = nodes.all.map(({ name }) => name);
+    this.publish(subjects.all, this.list.next(nodes.all, isReconnected), isReconnected);
+  }
+
+  /** To a node that has asked for the whole list. */
+  sendList(to: string): void {
+    const { wire, subjects } = this.parts;
+    if (wire.isUp) this.publish(subjects.node(to), this.list.whole(), false);
+  }
+
+  /** A change of the list of this node was missed. */
+  askForList(name: string): void {
+    const { local, wire, subjects } = this.parts;
+    if (wire.isUp) wire.publish(subjects.node(name), request(local.id, { kind: "list" }));
+  }
+
+  private publish(subject: string, list: SentList, isReconnected: boolean): void {
+    const { local, wire, nowMs, about } = this.parts;
     const chunks = chunksOf([...this.counts]);
-    const clockMs = Math.floor(this.lastMs);
+    const clockMs = Math.floor(nowMs());
     for (const [part, some] of chunks.entries()) {
       const isFirst = part === 0;
       const head = {
-        receivesFrom: isFirst ? receivesFrom : [],
+        ...(isFirst ? list : { receivesFrom: [] }),
         isReconnected: isFirst && isReconnected,
         ...(isFirst && about && { about }),
       };
       const connections = new Map(some);
       const parts = chunks.length;
-      wire.publish(subjects.all, heartbeat({ node: local.id, connections, ...head, part, parts, clockMs }));
+      wire.publish(subject, heartbeat({ node: local.id, connections, ...head, part, parts, clockMs }));
     }
   }
 

@@ -15,6 +15,10 @@ export interface OtherNode {
   clockMs?: number | undefined;
   /** It is of 0.1.0, whose heartbeats have no clock. undefined also before its first heartbeat. */
   isOfFirstRelease?: boolean;
+  /** Its heartbeats have changes of the list of nodes that it receives, and it reads those of others. */
+  readsChanges?: boolean;
+  /** The last change of that list that is known here, and whether this node is in the list. */
+  list?: { readonly number: number; readonly includesSelf: boolean } | undefined;
   /** By application. Bound: APPS_PER_NODE_MAX. */
   connections: Map<AppId, number>;
   /** When it last reported its connections. */
@@ -27,7 +31,7 @@ export interface OtherNode {
 }
 
 /** What is taken from a heartbeat, or from one part of it. */
-export type Counts = Pick<Heartbeat, "connections" | "part" | "parts" | "clockMs">;
+export type Counts = Pick<Heartbeat, "connections" | "part" | "parts" | "clockMs" | "list">;
 
 export const HEARTBEAT_MS = 1000;
 export const GONE_AFTER_HEARTBEATS = 3.5;
@@ -109,6 +113,7 @@ export class Nodes {
     if (counts) {
       node.clockMs = counts.clockMs;
       node.isOfFirstRelease = counts.clockMs === undefined;
+      if (counts.part === 0) node.readsChanges = counts.list !== undefined;
       takeCounts(node, counts);
     }
     if (isNew) this.parts.appeared(node);

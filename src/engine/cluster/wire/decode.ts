@@ -15,6 +15,7 @@ import {
   type DirectMessage,
   type Farewell,
   type Heartbeat,
+  type ListNumber,
   type NodeRequest,
   type NodeResponse,
   type Notification,
@@ -128,14 +129,15 @@ export function nodeMessage(text: string): NodeMessage | undefined {
 
 function heartbeatOf(
   node: string,
-  [counts, receivesFrom, isReconnected, part = 0, parts = 1, clockMs]: Fields,
+  [counts, receivesFrom, isReconnected, part = 0, parts = 1, clockMs, _about, list]: Fields,
 ): Heartbeat | undefined {
   const connections = listOf(counts, (one) =>
     Array.isArray(one) && isApp(one[0]) && isCount(one[1]) ? ([one[0], one[1]] as const) : undefined,
   );
   const nodes = listOf(receivesFrom, nodeOf);
   const at = partOf(part, parts);
-  if (!connections || !nodes || !at) return undefined;
+  const number = list === undefined ? undefined : listNumberOf(list);
+  if (!connections || !nodes || !at || (list !== undefined && !number)) return undefined;
   const counted = new Map(connections);
   return {
     kind: "heartbeat",
@@ -145,7 +147,17 @@ function heartbeatOf(
     isReconnected: isReconnected === true,
     ...at,
     ...(isCount(clockMs) && { clockMs }),
+    ...(number && { list: number }),
   };
+}
+
+function listNumberOf(value: unknown): ListNumber | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const [number, ...changes] = value as Fields;
+  if (!isCount(number)) return undefined;
+  if (changes.length === 0) return { number };
+  const [added, removed] = [listOf(changes[0], nodeOf), listOf(changes[1], nodeOf)];
+  return added && removed && { number, added, removed };
 }
 
 type Plain = Readonly<Record<string, unknown>>;
@@ -189,6 +201,8 @@ function requestOf(value: unknown): NodeRequest | undefined {
       const asked = nodes === undefined ? undefined : (listOf(nodes, nodeOf) ?? []);
       return isText(text) ? { kind: "deliver", text, ...(asked && { nodes: asked }) } : undefined;
     }
+    case "list":
+      return { kind: what };
     case "text":
       return isText(text) && text.length <= REQUEST_TEXT_MAX_CHARS ? { kind: what, text } : undefined;
     default:

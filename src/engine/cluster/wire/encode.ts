@@ -10,6 +10,7 @@ import {
   type DeliveryCount,
   type DirectMessage,
   type Heartbeat,
+  type ListNumber,
   type MembersChange,
   type NodeRequest,
   type NodeResponse,
@@ -144,8 +145,12 @@ export const heartbeat = (one: Omit<Heartbeat, "kind">): string =>
     one.part,
     one.parts,
     ...(one.clockMs === undefined ? [] : [one.clockMs]),
-    ...(one.about === undefined ? [] : [one.about]),
+    ...(one.about === undefined && one.list === undefined ? [] : [one.about ?? null]),
+    ...(one.list === undefined ? [] : [listFields(one.list)]),
   );
+
+const listFields = ({ number, added, removed }: ListNumber): unknown[] =>
+  added && removed ? [number, added, removed] : [number];
 
 export const farewell = (node: string): string => line("farewell", node);
 

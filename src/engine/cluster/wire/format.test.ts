@@ -73,6 +73,23 @@ describe("messages to all nodes", () => {
     const withAbout = `${withClock.slice(0, -1)},{"name":"b","version":"0.2.0"}]`;
     expect(encode.heartbeat({ ...heartbeat, clockMs: 5000, about: { name: "b", version: "0.2.0" } })).toBe(withAbout);
     expect(decode.nodeMessage(withAbout)).toEqual({ kind: "heartbeat", ...heartbeat, clockMs: 5000 });
+    // Nodes that read changes of the list number them. Others ignore that, and get whole lists.
+    const whole = { ...heartbeat, clockMs: 5000, list: { number: 7 } };
+    const withNumber = `${withClock.slice(0, -1)},null,[7]]`;
+    expect(encode.heartbeat(whole)).toBe(withNumber);
+    expect(decode.nodeMessage(withNumber)).toEqual({ kind: "heartbeat", ...whole });
+    const changes = { ...whole, receivesFrom: [], list: { number: 8, added: ["n3"], removed: ["n2"] } };
+    const withChanges = '[2,"beat","n1",[["app",3]],[],true,0,2,5000,null,[8,["n3"],["n2"]]]';
+    expect(encode.heartbeat(changes)).toBe(withChanges);
+    expect(decode.nodeMessage(withChanges)).toEqual({ kind: "heartbeat", ...changes });
+    for (const bad of ["[]", '["8"]', "{}", "[8,[]]", '[8,[""],[]]'])
+      expect(decode.nodeMessage(`${withClock.slice(0, -1)},null,${bad}]`)).toBeUndefined();
+  });
+
+  test("a question for the whole list of a heartbeat", () => {
+    const text = '[2,"question","n1",{"what":"list"}]';
+    expect(encode.request("n1", { kind: "list" })).toBe(text);
+    expect(decode.nodeMessage(text)).toEqual({ kind: "request", node: "n1", request: { kind: "list" } });
   });
 
   test("a connection count", () => {

@@ -32,7 +32,7 @@ export interface Heartbeat {
   readonly node: string;
   /** By application. */
   readonly connections: ReadonlyMap<AppId, number>;
-  /** Nodes whose heartbeats it receives. */
+  /** Nodes whose heartbeats it receives. Empty if `list` has changes. */
   readonly receivesFrom: readonly string[];
   /** It was disconnected until now: what it knows of other nodes, and they of it, may be out of date. */
   readonly isReconnected: boolean;
@@ -43,6 +43,17 @@ export interface Heartbeat {
   readonly clockMs?: number | undefined;
   /** Written for nodes of other wires, and read by no other. */
   readonly about?: AboutNode | undefined;
+  /** undefined: it is of an earlier version, or not the first part. */
+  readonly list?: ListNumber | undefined;
+}
+
+/** How `receivesFrom` changes. Without changes, `receivesFrom` is whole. */
+export interface ListNumber {
+  /** Of the last change. */
+  readonly number: number;
+  /** Since the heartbeat before. Both are empty if there is no change. */
+  readonly added?: readonly string[] | undefined;
+  readonly removed?: readonly string[] | undefined;
 }
 
 /** What operators know a node by. */
@@ -81,6 +92,8 @@ export type NodeRequest =
   | { readonly kind: "capacity"; readonly app: AppId; readonly number: number }
   /** Read shared state now; the response has the connections of the application. Nodes of earlier versions do not read `withdrawn`. */
   | { readonly kind: "invalidate"; readonly app?: AppId | undefined; readonly withdrawn?: string | undefined }
+  /** The node's next heartbeat is for the asking node, and has the whole list of nodes that it receives. Only nodes that send `list` understand it. */
+  | { readonly kind: "list" }
   /** A direct message whose subject seems to have no subscriber: the subscription may be too new for the servers to know. */
   /**
    * `nodes`: the names of the nodes whose answers are awaited. Another one must not deliver: after a partition a node can receive what
