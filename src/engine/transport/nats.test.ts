@@ -1,5 +1,6 @@
 /** The suite of all transports against a real nats-server, and what is particular to NATS. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { until } from "../../../test/support/wait.ts";
 import { freePort } from "../../testing/ports.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
 import { transportSuite } from "../testing/transport.suite.ts";
@@ -8,6 +9,8 @@ import { NatsSocket } from "./nats/socket.ts";
 import { connectProblem, NatsTransport } from "./nats.ts";
 import { parseNatsUrl } from "./nats-address.ts";
 import { NO_EVENTS } from "./transport.ts";
+
+const WAIT_MS = 15_000;
 
 let port: number;
 let server: NatsServer;
@@ -86,6 +89,33 @@ test("a subject that the server refuses is reported, and other subscriptions go 
   await transport.flush();
   sender.publish("open", "x");
   expect(await received.promise).toBe("open");
+});
+
+test("messages are read without the client, also after a reconnect and where a read ends within one", async () => {
+  const own = await startNats([], await freePort());
+  await using stack = new AsyncDisposableStack();
+  let current = own;
+  stack.defer(() => current.stop());
+  const connect = async (): Promise<NatsTransport> =>
+    stack.adopt(await NatsTransport.connect({ url: own.url, name: "test" }), (one) => one.close());
+  const [transport, sender] = [await connect(), await connect()];
+  let received = 0;
+  transport.subscribe("s", () => received++);
+  // More than one read of the socket takes.
+  const payload = "x".repeat(3000);
+  const pass = async (): Promise<void> => {
+    for (const one of [transport, sender]) await one.flush();
+    for (let at = 0; at < 200; at++) sender.publish("s", payload);
+    for (const one of [sender, transport]) await one.flush();
+  };
+  const { connection } = transport as unknown as { connection: { stats(): { inMsgs: number } } };
+  await pass();
+  await own.stop();
+  await until("the outage is noticed", () => !transport.isUp && !sender.isUp, WAIT_MS);
+  current = await startNats([], own.port);
+  await until("both are back", () => transport.isUp && sender.isUp, WAIT_MS);
+  await pass();
+  expect([received, connection.stats().inMsgs]).toEqual([400, 0]);
 });
 
 describe("the client's protocol", () => {

@@ -124,5 +124,9 @@ test("a node that has missed a change asks for the list, and all state is reques
       ? 0
       : receive.call(lost, subject, payload, replyTo);
   await until("it asks", () => seen.slice(before).some((one) => one.includes('{"what":"list"}')), 10_000);
-  await until("it is answered", () => seen.slice(before).some((one) => /\.node\.\S+ \[2,"beat".*\["n0"\]/.test(one)), 10_000);
+  await until(
+    "it is answered",
+    () => seen.slice(before).some((one) => /\.node\.\S+ \[2,"beat".*\["n0"\]/.test(one)),
+    10_000,
+  );
 });
