@@ -7,10 +7,10 @@
  *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
  * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows),
  *   direct-messages.ts with newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer returned
- * - nodes/: heartbeats.ts, nodes.ts, other-wires.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
- * - requests/: requests.ts, pending-requests.ts and response-parts.ts; capacity-claims.ts for caps; node-texts.ts for what other
+ * - nodes/: heartbeats.ts, node-lists.ts, nodes.ts, other-wires.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
+ * - requests/: requests.ts, questions.ts, pending-requests.ts and response-parts.ts; capacity-claims.ts for caps; node-texts.ts for what other
  *   parts of the nodes say to each other. responder.ts answers those of other nodes
- * - wire/: messages.ts, encode.ts, decode.ts with decode-entries.ts and decode-page.ts; compact.ts for what workers of one machine say most
+ * - wire/: messages.ts, encode.ts, decode.ts with the other decode-*.ts; compact.ts for what workers of one machine say most
  *   often, format.ts chooses between both; payload.ts and fragments.ts for long ones
  *
  * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Messages of

@@ -94,7 +94,8 @@ export class ControlMessages {
     // After an outage on either side, items of its sequences may have been missed.
     const isReceived = message.part > 0 || hasReceived(local.id, node, message);
     if (isReceived === undefined) heartbeats.askForList(node.name);
-    const wasCutOff = message.isReconnected || isReceived === false;
+    // Of a node that has just appeared nothing is known: that it does not name this one may mean that it has not heard it yet.
+    const wasCutOff = message.isReconnected || !(isReceived ?? node.list?.includesSelf);
     if (message.part === 0 && wasKnown && wasCutOff) subscriptions.resync(node);
     else if (message.isReconnected) subscriptions.wasCutOff(node);
   }

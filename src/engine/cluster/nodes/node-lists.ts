@@ -41,7 +41,7 @@ export class NodeList {
 
 /**
  * Whether the node of a heartbeat has received this one, called `self`, all the time. undefined: a change of its list was missed, and it
- * must be asked.
+ * must be asked. The question itself makes it hear this one: if it had not, it says in its next change that it has added it.
  */
 export function hasReceived(self: string, node: OtherNode, { receivesFrom, list }: Heartbeat): boolean | undefined {
   const last = node.list;

@@ -1,9 +1,11 @@
 /** Reads what messages between nodes contain: messages of clients and members of channels. Untrusted, like the texts they are in. */
+import type { AppId } from "../../../base/ids.ts";
 import { isJsonValue } from "../../../protocol/large-frames.ts";
 import { isMessageId, isPeerId } from "../../../protocol/names.ts";
 import { parsePosition } from "../../../protocol/position.ts";
 import { parseBounded } from "../../bounded-json.ts";
 import type { Envelope, Lingers, MemberState, Stored } from "../../engine.ts";
+import { PARTS_MAX } from "./payload.ts";
 
 export type Fields = readonly unknown[];
 
@@ -17,6 +19,11 @@ export const isNumber = (value: unknown): value is number => typeof value === "n
 /** Nodes use UUIDs. The name becomes part of a subject, and a server may close a connection over a long subject. */
 const NODE_NAME = /^[\w~-]{1,64}$/;
 export const isNode = (value: unknown): value is string => isText(value) && NODE_NAME.test(value);
+export const nodeOf = (value: unknown): string | undefined => (isNode(value) ? value : undefined);
+
+/** An application's id has 24 characters. */
+const APP_MAX_CHARS = 128;
+export const isApp = (value: unknown): value is AppId => isText(value) && value.length <= APP_MAX_CHARS;
 const NAME_MAX_CHARS = 128;
 /** The id of a key or of a connection. */
 const isName = (value: unknown): value is string => isText(value) && value.length <= NAME_MAX_CHARS;
@@ -101,4 +108,15 @@ function lingersOf(
   if (why === undefined || why === null) return undefined;
   if ((why !== "lost" && why !== "held") || !isNumber(untilMs) || !isName(keyId)) return "invalid";
   return { why, untilMs, keyId, ...(isNumber(leftMs) && { leftMs }), ...(hadOther === true && { hadOther }) };
+}
+
+/** undefined when one entry is invalid. */
+export function listOf<T>(value: unknown, one: (entry: unknown) => T | undefined): T[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const found = value.map(one).filter((entry) => entry !== undefined);
+  return found.length === value.length ? found : undefined;
+}
+
+export function partOf(part: unknown, parts: unknown): { readonly part: number; readonly parts: number } | undefined {
+  return isCount(part) && isCount(parts) && part < parts && parts <= PARTS_MAX ? { part, parts } : undefined;
 }

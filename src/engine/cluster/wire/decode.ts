@@ -2,11 +2,25 @@
  * Reads messages between nodes. They have passed through a server that others may reach, so they are untrusted: every field is
  * checked, and a message that no node sends is undefined. encode.ts describes the format.
  */
-import type { AppId, SpaceId } from "../../../base/ids.ts";
+import type { SpaceId } from "../../../base/ids.ts";
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
 import { isPeerId } from "../../../protocol/names.ts";
 import { type ChannelCount, type Envelope, type MemberState, WITHDRAWN_MAX_CHARS } from "../../engine.ts";
-import { envelopeOf, type Fields, isCount, isNode, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
+import {
+  envelopeOf,
+  type Fields,
+  isApp,
+  isCount,
+  isNode,
+  isNumber,
+  isText,
+  listOf,
+  memberOf,
+  nodeOf,
+  parseJson,
+  partOf,
+} from "./decode-entries.ts";
+import { heartbeatOf } from "./decode-heartbeat.ts";
 import { channelsPageOf } from "./decode-page.ts";
 import { SEQUENCES_FIELD } from "./encode.ts";
 import {
@@ -15,7 +29,6 @@ import {
   type DirectMessage,
   type Farewell,
   type Heartbeat,
-  type ListNumber,
   type NodeRequest,
   type NodeResponse,
   type Notification,
@@ -27,7 +40,7 @@ import {
   type SequenceState,
   VERSION,
 } from "./messages.ts";
-import { PARTS_MAX, PIECE_CHARS, REQUEST_TEXT_MAX_CHARS, RESPONSE_TEXT_MAX_CHARS, TEXT_MAX_BYTES } from "./payload.ts";
+import { PIECE_CHARS, REQUEST_TEXT_MAX_CHARS, RESPONSE_TEXT_MAX_CHARS, TEXT_MAX_BYTES } from "./payload.ts";
 
 interface Parsed {
   readonly kind: string;
@@ -45,12 +58,8 @@ function parse(text: string): Parsed | undefined {
   return { kind: head[1], fields: head.slice(2), body: end < 0 ? "" : text.slice(end + 1) };
 }
 
-/** An application's id has 24 characters; a channel name has at least as many bytes as characters. */
-const APP_MAX_CHARS = 128;
-const isAppText = (value: unknown): boolean => isText(value) && value.length <= APP_MAX_CHARS;
-const isApp = isAppText as (value: unknown) => value is AppId;
-/** Nodes send both ids in fields named `app`. */
-const isSpace = isAppText as (value: unknown) => value is SpaceId;
+/** Nodes send both ids in fields named `app`. A channel name has at least as many bytes as characters. */
+const isSpace = isApp as unknown as (value: unknown) => value is SpaceId;
 const isChannel = (value: unknown): value is string => isText(value) && value.length <= CHANNEL_MAX_BYTES;
 /** Bound: channels per request. Requests of nodes are split at ITEM_MAX_BYTES, where fewer channels fit. */
 export const REQUEST_CHANNELS_MAX = 4096;
@@ -59,24 +68,12 @@ export const REQUEST_CHANNELS_MAX = 4096;
 const ID_SCOPE_MAX_CHARS = 256;
 const isIdScope = (value: unknown): value is string => isText(value) && value.length <= ID_SCOPE_MAX_CHARS;
 
-function partOf(part: unknown, parts: unknown): { readonly part: number; readonly parts: number } | undefined {
-  return isCount(part) && isCount(parts) && part < parts && parts <= PARTS_MAX ? { part, parts } : undefined;
-}
-
 function placeOf([node, app, channel, epoch, n]: Fields): SequencePlace | undefined {
   if (!isNode(node) || !isSpace(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n)) return undefined;
   return { node, app, channel, epoch, n };
 }
 
-/** undefined when one entry is invalid. */
-function listOf<T>(value: unknown, one: (entry: unknown) => T | undefined): T[] | undefined {
-  if (!Array.isArray(value)) return undefined;
-  const found = value.map(one).filter((entry) => entry !== undefined);
-  return found.length === value.length ? found : undefined;
-}
-
 const textOf = (value: unknown): string | undefined => (isText(value) ? value : undefined);
-const nodeOf = (value: unknown): string | undefined => (isNode(value) ? value : undefined);
 const peerIdOf = (value: unknown): string | undefined => (isPeerId(value) ? value : undefined);
 
 export function sequenceItem(text: string): SequenceItem | undefined {
@@ -125,39 +122,6 @@ export function nodeMessage(text: string): NodeMessage | undefined {
     default:
       return undefined;
   }
-}
-
-function heartbeatOf(
-  node: string,
-  [counts, receivesFrom, isReconnected, part = 0, parts = 1, clockMs, _about, list]: Fields,
-): Heartbeat | undefined {
-  const connections = listOf(counts, (one) =>
-    Array.isArray(one) && isApp(one[0]) && isCount(one[1]) ? ([one[0], one[1]] as const) : undefined,
-  );
-  const nodes = listOf(receivesFrom, nodeOf);
-  const at = partOf(part, parts);
-  const number = list === undefined ? undefined : listNumberOf(list);
-  if (!connections || !nodes || !at || (list !== undefined && !number)) return undefined;
-  const counted = new Map(connections);
-  return {
-    kind: "heartbeat",
-    node,
-    connections: counted,
-    receivesFrom: nodes,
-    isReconnected: isReconnected === true,
-    ...at,
-    ...(isCount(clockMs) && { clockMs }),
-    ...(number && { list: number }),
-  };
-}
-
-function listNumberOf(value: unknown): ListNumber | undefined {
-  if (!Array.isArray(value)) return undefined;
-  const [number, ...changes] = value as Fields;
-  if (!isCount(number)) return undefined;
-  if (changes.length === 0) return { number };
-  const [added, removed] = [listOf(changes[0], nodeOf), listOf(changes[1], nodeOf)];
-  return added && removed && { number, added, removed };
 }
 
 type Plain = Readonly<Record<string, unknown>>;

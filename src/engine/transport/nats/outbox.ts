@@ -17,7 +17,7 @@ export class NatsOutbox {
   private end = 0;
   private isTurnOpen = false;
 
-  /** `write`: to the socket. It keeps what the kernel does not take. */
+  /** `write`: to the socket, which keeps what the kernel does not take. It does not throw. */
   constructor(private readonly write: (bytes: Uint8Array) => void) {}
 
   /** `bytes`: how long the payload is in UTF-8. */
@@ -60,6 +60,7 @@ export class NatsOutbox {
     if (this.end - this.from >= WRITE_FROM_BYTES) return this.flush();
     if (this.isTurnOpen) return;
     this.isTurnOpen = true;
+    // No boundary: `write` catches what fails.
     setImmediate(this.endTurn);
   }
 

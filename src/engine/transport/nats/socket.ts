@@ -48,7 +48,12 @@ export class NatsSocket extends NodeTransport {
 
   /** Without the promise and the callback of each write: an error ends the connection by its own event. */
   private write(bytes: Uint8Array): void {
-    if (!this.done && this.socket) this.socket.write(bytes);
+    if (this.done || !this.socket) return;
+    try {
+      this.socket.write(bytes);
+    } catch {
+      this.disconnect();
+    }
   }
 
   private read(frame: Buffer, { output }: NatsReading): void {
@@ -60,6 +65,8 @@ export class NatsSocket extends NodeTransport {
     }
     try {
       reader.read(frame);
+      // What this read has caused to be sent need not wait for the end of the turn.
+      this.outbox.flush();
     } catch (error) {
       output.failed(error);
       this.disconnect();
