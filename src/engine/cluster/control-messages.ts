@@ -94,7 +94,7 @@ export class ControlMessages {
     // After an outage on either side, items of its sequences may have been missed.
     const isReceived = message.part > 0 || hasReceived(local.id, node, message);
     if (isReceived === undefined) heartbeats.askForList(node.name);
-    // Of a node that has just appeared nothing is known: that it does not name this one may mean that it has not heard it yet.
+    // Nothing is known of a node that has just appeared: if it does not name this one, it may not have heard it yet.
     const wasCutOff = message.isReconnected || !(isReceived ?? node.list?.includesSelf);
     if (message.part === 0 && wasKnown && wasCutOff) subscriptions.resync(node);
     else if (message.isReconnected) subscriptions.wasCutOff(node);

@@ -15,7 +15,7 @@ export type SentList = Pick<Heartbeat, "receivesFrom" | "list">;
 export class NodeList {
   /** As last sent. Bound: NODES_MAX. */
   private names = new Set<string>();
-  /** Of the last change. */
+  /** Number of the last change. */
   private number = 0;
   /** Not the same for all nodes: they would send their whole lists at the same time. */
   private untilWhole = Math.floor(Math.random() * WHOLE_LIST_EVERY);

@@ -49,7 +49,7 @@ export interface Heartbeat {
 
 /** How `receivesFrom` changes. Without changes, `receivesFrom` is whole. */
 export interface ListNumber {
-  /** Of the last change. */
+  /** Number of the last change. */
   readonly number: number;
   /** Since the heartbeat before. Both are empty if there is no change. */
   readonly added?: readonly string[] | undefined;

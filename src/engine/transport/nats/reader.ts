@@ -42,7 +42,7 @@ export class NatsReader {
   private rest: Buffer | undefined;
   /** Bytes of a long message that are still to come, for the client's parser. */
   private passed = 0;
-  /** Of the command that was not complete: its bytes, or 0 if not even its first line was. */
+  /** Bytes of the command that was not complete, or 0 if not even its first line was. */
   private commandBytes = 0;
   /** Set for good once something was not understood: from then on the client reads by itself. */
   private isOff = false;
