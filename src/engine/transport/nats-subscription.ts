@@ -22,7 +22,8 @@ export interface SubscriptionOwner<Message> {
   readonly subscriptions: NatsSubscriptions<Message>;
   /** Sends a command, in the order of what is published. While there is no connection it is not needed: the client subscribes again. */
   readonly send: (command: string) => void;
-  readonly flush: () => Promise<void>;
+  /** What was sent in this turn has reached the server, and what it held for these subscriptions was received. */
+  readonly flushed: () => Promise<void>;
   /** What the client has read itself. */
   readonly received: (message: Message, receive: Receiver) => void;
   readonly failed: (error: unknown, context: FaultContext) => void;
@@ -68,10 +69,10 @@ export class NatsSubscription<Message> implements TransportSubscription {
   }
 
   async drain(): Promise<void> {
-    const { subscriptions, flush } = this.owner;
+    const { subscriptions, flushed } = this.owner;
     this.sendEnd();
     try {
-      await flush();
+      await flushed();
     } finally {
       subscriptions.cancel(this);
     }

@@ -61,6 +61,7 @@ export class NatsTransport implements Transport {
   private isConnected = true;
   private events: TransportEvents = NO_EVENTS;
   private lastPayloadLimit = 0;
+  private flushed: Promise<void> | undefined;
   private readonly protocol: NatsProtocol<Subscription>;
   private readonly subscriptionOwner: SubscriptionOwner<Msg>;
 
@@ -76,7 +77,15 @@ export class NatsTransport implements Transport {
       send: (command) => {
         if (protocol.connected) protocol.transport.outbox.command(command);
       },
-      flush: () => protocol.flush(),
+      // The client drains all subscriptions in one turn: one ping behind the ends of all of them is enough.
+      flushed: () => {
+        this.flushed ??= Promise.resolve()
+          .then(() => protocol.flush())
+          .finally(() => {
+            this.flushed = undefined;
+          });
+        return this.flushed;
+      },
       received: (message, receive) => this.received(message, receive),
       failed: (error, context) => {
         if (!isClosing(error)) this.events.failed(error, context);
