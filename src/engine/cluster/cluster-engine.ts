@@ -130,11 +130,11 @@ export class ClusterEngine implements Engine {
     wire.on({
       down: () => this.transportDown(),
       up: () => this.transportUp(),
-      subscribed: (subject, tell) => {
+      subscribed: (subject, report) => {
         const channel = subjects.channelOf(subject);
-        if (channel) sequenceStates.tell(channel, tell);
+        if (channel) sequenceStates.report(channel, report);
       },
-      told: () => openings.read(),
+      reported: () => openings.read(),
       noResponders: (replyTo) => control.noResponders(replyTo),
       failed: (error, context) => boundary.report(error, context),
       receiverFailed: (error, context) => {

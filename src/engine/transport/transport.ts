@@ -52,12 +52,12 @@ export interface TransportEvents {
   /** Any other error that was caught. */
   failed(error: unknown, context: FaultContext): void;
   /**
-   * Only where `tells`: another node has subscribed to this subject, and gets what is told before all that is published there later.
-   * `tell` has no effect after this call.
+   * Only where `reports`: another node has subscribed to this subject, and reads what is reported to it before all that is published there later.
+   * `report` has no effect after this call.
    */
-  subscribed?(subject: string, tell: (payload: string) => void): void;
-  /** Only where `tells`: another node has read of further subscriptions, and has told what it has. `isToldBy` knows which. */
-  told?(): void;
+  subscribed?(subject: string, report: (payload: string) => void): void;
+  /** Only where `reports`: another node has read of further subscriptions, and has reported what it has. `hasReportFrom` knows which. */
+  reported?(): void;
 }
 
 const nothing = (): void => undefined;
@@ -78,8 +78,8 @@ export interface TransportSubscription {
   end(): void;
   /** Only where `isDirect`, for a `tracked` subscription: the nodes that are subscribed to this subject are known to have read of this subscription. */
   isKnownTo?(subject: string): boolean;
-  /** Only where `tells`, for a `tracked` subscription: the nodes that are subscribed to this subject have told what they have, or have nothing. */
-  isToldBy?(subject: string): boolean;
+  /** Only where `reports`, for a `tracked` subscription: the nodes that are subscribed to this subject have reported what they have, or have nothing. */
+  hasReportFrom?(subject: string): boolean;
 }
 
 export interface Transport {
@@ -95,8 +95,8 @@ export interface Transport {
   readonly isDirect?: boolean;
   /** Only processes of this build can publish, so that payloads need not be checked. Absent: anyone may who reaches the servers. */
   readonly isPrivate?: boolean;
-  /** A node that reads of a tracked subscription tells the subscriber at once what it has: nobody need be asked. Absent: it is not asked to. */
-  readonly tells?: boolean;
+  /** A node that reads of a tracked subscription reports to the subscriber at once what it has, so that it need not be asked. Absent: it does not. */
+  readonly reports?: boolean;
   /**
    * Sets the only listener. MUST be called once, before anything else. It is not an argument of the constructor, because the engine
    * that listens is built on a connected transport.

@@ -1,4 +1,4 @@
-/** Which of the other workers are known to have read of a subscription, and what they tell the subscriber. */
+/** Which of the other workers are known to have read of a subscription, and what they report to the subscriber. */
 import { afterEach, expect, test } from "bun:test";
 import { nextTurn, until } from "../../../test/support/wait.ts";
 import { UnixFolder } from "../testing/unix-folder.ts";
@@ -54,68 +54,68 @@ test("after a lost connection it is known again once the new one has carried it"
   await until("it is known again", () => subscription.isKnownTo?.("worker.0") === true, WAIT_MS);
 });
 
-/** Makes a worker tell `what` to whoever subscribes. */
-function teller(transport: UnixTransport, what: string | undefined): void {
+/** Makes a worker report `what` to each subscriber. */
+function reporter(transport: UnixTransport, what: string | undefined): void {
   transport.on({
     down: () => undefined,
     up: () => undefined,
     noResponders: () => undefined,
     receiverFailed: () => undefined,
     failed: () => undefined,
-    subscribed: (subject, tell) => what !== undefined && tell(`${subject}: ${what}`),
+    subscribed: (subject, report) => what !== undefined && report(`${subject}: ${what}`),
   });
 }
 
-test("who subscribes is told what each worker has, before what it publishes later", async () => {
+test("a subscriber reads what each worker reports before what it publishes later", async () => {
   const [first, second, last] = await workers();
-  teller(first, "known");
-  teller(second, undefined);
+  reporter(first, "known");
+  reporter(second, undefined);
   const read: string[] = [];
   const subscription = last.subscribe("s", (payload) => read.push(new TextDecoder().decode(payload)), true);
-  const isToldBy = (slot: number): boolean => subscription.isToldBy?.(`worker.${slot}`) === true;
-  expect(isToldBy(0)).toBeFalse();
+  const hasReportFrom = (slot: number): boolean => subscription.hasReportFrom?.(`worker.${slot}`) === true;
+  expect(hasReportFrom(0)).toBeFalse();
   await until("the first worker knows the subscription", () => first.hasSubscriber("s"), WAIT_MS);
   first.publish("s", "later");
-  await until("both have told", () => isToldBy(0) && isToldBy(1), WAIT_MS);
+  await until("both have reported", () => hasReportFrom(0) && hasReportFrom(1), WAIT_MS);
   await first.flush();
   expect(read).toEqual(["s: known", "later"]);
 });
 
-test("a long text is told whole", async () => {
+test("a long report arrives whole", async () => {
   const [first, , last] = await workers();
   const long = "ü".repeat(20_000);
-  teller(first, long);
+  reporter(first, long);
   const read: string[] = [];
   const subscription = last.subscribe("s", (payload) => read.push(new TextDecoder().decode(payload)), true);
-  await until("it is told", () => subscription.isToldBy?.("worker.0") === true, WAIT_MS);
+  await until("it is reported", () => subscription.hasReportFrom?.("worker.0") === true, WAIT_MS);
   expect(read).toEqual([`s: ${long}`]);
 });
 
-test("a worker that does not read has told nothing; once it reads, it tells", async () => {
+test("a worker that does not read has reported nothing; once it reads, it reports", async () => {
   const [first, , last] = await workers();
-  teller(first, "known");
+  reporter(first, "known");
   folder.relay(0).isStalled = true;
   const read: string[] = [];
   const subscription = last.subscribe("s", (payload) => read.push(new TextDecoder().decode(payload)), true);
-  await until("the other one has told", () => subscription.isToldBy?.("worker.1") === true, WAIT_MS);
-  expect([subscription.isToldBy?.("worker.0"), read]).toEqual([false, []]);
+  await until("the other one has reported", () => subscription.hasReportFrom?.("worker.1") === true, WAIT_MS);
+  expect([subscription.hasReportFrom?.("worker.0"), read]).toEqual([false, []]);
   folder.relay(0).release();
-  await until("it has told, too", () => subscription.isToldBy?.("worker.0") === true, WAIT_MS);
+  await until("it has reported, too", () => subscription.hasReportFrom?.("worker.0") === true, WAIT_MS);
   expect(read).toEqual(["s: known"]);
 });
 
-test("what is announced again on a new connection counts as not told, what is subscribed to later is told", async () => {
+test("what is announced again on a new connection has no report, a later subscription has", async () => {
   const [first, , last] = await workers();
-  teller(first, "known");
+  reporter(first, "known");
   const read: string[] = [];
   const before = last.subscribe("s", (payload) => read.push(new TextDecoder().decode(payload)), true);
-  await until("it is told", () => before.isToldBy?.("worker.0") === true, WAIT_MS);
+  await until("it is reported", () => before.hasReportFrom?.("worker.0") === true, WAIT_MS);
   folder.startOutage();
   await until("the loss is noticed", () => before.isKnownTo?.("worker.0") === false, WAIT_MS);
   folder.endOutage();
   await until("it is known again", () => before.isKnownTo?.("worker.0") === true, WAIT_MS);
-  expect([before.isToldBy?.("worker.0"), read]).toEqual([false, ["s: known"]]);
+  expect([before.hasReportFrom?.("worker.0"), read]).toEqual([false, ["s: known"]]);
   const after = last.subscribe("t", (payload) => read.push(new TextDecoder().decode(payload)), true);
-  await until("it is told", () => after.isToldBy?.("worker.0") === true, WAIT_MS);
+  await until("it is reported", () => after.hasReportFrom?.("worker.0") === true, WAIT_MS);
   expect(read).toEqual(["s: known", "t: known"]);
 });

@@ -40,7 +40,7 @@ class Subscription implements TransportSubscription {
     return this.transport.hasReadTurn(this.turn, subject);
   }
 
-  isToldBy(subject: string): boolean {
+  hasReportFrom(subject: string): boolean {
     return this.transport.hasReadTurn(this.turn, subject, true);
   }
 
@@ -54,7 +54,7 @@ export class UnixTransport implements Transport {
   readonly reportsLosses = true;
   readonly isDirect = true;
   readonly isPrivate = true;
-  readonly tells = true;
+  readonly reports = true;
   private events: TransportEvents = NO_EVENTS;
   private readonly mesh: Mesh;
   private readonly interests = new Interests();
@@ -96,7 +96,7 @@ export class UnixTransport implements Transport {
       received: (connection, number, payload, subject, replyTo) =>
         this.received(connection, number, payload, subject, replyTo),
       unheard: (replyTo) => this.noResponders(replyTo),
-      confirmed: () => this.run("told", () => this.events.told?.()),
+      confirmed: () => this.run("reported", () => this.events.reported?.()),
       changed: (connection) => this.connectionChanged(connection),
       down: () => this.emit("down"),
       up: () => this.emit("up"),
@@ -226,7 +226,7 @@ export class UnixTransport implements Transport {
     }
   }
 
-  /** Another worker has subscribed, and is told what there is here before it reads anything else of it. */
+  /** Another worker has subscribed, and reads what there is here before anything else of the subject. */
   private asked(connection: WorkerConnection, number: number, subject: string): void {
     this.interests.add(connection.index, number, subject);
     if (this.isClosed || this.isDraining) return;

@@ -62,7 +62,7 @@ interface PresenceParts {
   readonly holds: Holds;
 }
 
-const NOBODY: readonly Subscription[] = [];
+const NO_SUBSCRIPTIONS: readonly Subscription[] = Object.freeze([]);
 
 export class Presence {
   private readonly ticks: Ticks;
@@ -319,9 +319,11 @@ export class Presence {
   private tickChannel(channel: Channel, sender?: Member): void {
     // Almost all ticks show changes only: nothing is made for what they do not have.
     const hasReady = channel.ready.length > 0;
-    const newcomers = hasReady ? ticked(channel.ready, (one) => one.isReady && this.queue.admits(one)) : NOBODY;
+    const newcomers = hasReady
+      ? ticked(channel.ready, (one) => one.isReady && this.queue.admits(one))
+      : NO_SUBSCRIPTIONS;
     const hasAwaiting = channel.awaitingTick.length > 0;
-    const rostered = hasAwaiting ? ticked(channel.awaitingTick, (one) => one.isAwaitingTick) : NOBODY;
+    const rostered = hasAwaiting ? ticked(channel.awaitingTick, (one) => one.isAwaitingTick) : NO_SUBSCRIPTIONS;
     if (hasReady) channel.ready = [];
     if (hasAwaiting) channel.awaitingTick = [];
     this.ticks.ticked(channel);

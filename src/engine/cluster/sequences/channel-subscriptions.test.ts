@@ -83,7 +83,7 @@ function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = fa
         requests.toAll({ kind: "sequences", channels: [[spaceId, channel]] }, done);
         return undefined;
       },
-      told: () => undefined,
+      reported: () => undefined,
     },
     warn: (text) => void warnings.push(text),
     unexpected: (where) => void warnings.push(`ignored a message that no node has sent, ${where}`),

@@ -1,6 +1,6 @@
 /**
  * The channels that have subscribers on this node. A subscription begins with the state of the sequences of all nodes (openings.ts), which
- * they tell after the transport's subscription: everything that a node publishes after its state is received.
+ * they report after the transport's subscription: everything that a node publishes after its state is received.
  * Later the state of a node's sequences is requested whenever items of it may have been missed.
  */
 import type { SpaceId } from "../../../base/ids.ts";
@@ -40,7 +40,7 @@ interface ChannelSubscriptionsParts {
   readonly subjects: Subjects;
   readonly nodes: Nodes;
   readonly requests: Requests;
-  readonly openings: Pick<Openings, "begin" | "told">;
+  readonly openings: Pick<Openings, "begin" | "reported">;
   readonly warn: (text: string) => void;
   readonly unexpected: (where: string, text: string) => void;
   readonly heartbeatMs: number;
@@ -57,7 +57,7 @@ interface ChannelSubscription {
   isEnded: boolean;
   /** The states that it begins with are still to come. */
   isOpening: boolean;
-  /** Gets what nodes tell. */
+  /** Gets what nodes report. */
   opening: Opening | undefined;
   /** Nodes whose sequences have no known beginning here, by name. undefined: none, as almost always. Bound: NODES_MAX, ABSENT_MAX. */
   unanswered: Map<string, Unanswered> | undefined;
@@ -245,7 +245,7 @@ export class ChannelSubscriptions {
     const sequences = new IncomingSequences(events, nowMs);
     const transport = wire.subscribeTexts(subjects.channel(spaceId, channel), (text) => {
       const item = wire.format.sequenceItem(text, spaceId, channel);
-      if (!item) return this.told(subscription, text);
+      if (!item) return this.reported(subscription, text);
       if (!subscription.isEnded && nodes.seen(item.place.node)) sequences.receive(item);
     });
     const subscription: ChannelSubscription = {
@@ -262,11 +262,11 @@ export class ChannelSubscriptions {
     return subscription;
   }
 
-  private told(subscription: ChannelSubscription, text: string): void {
+  private reported(subscription: ChannelSubscription, text: string): void {
     const { wire, nodes, openings, unexpected } = this.parts;
-    const told = wire.format.toldOf(text);
-    if (!told) return unexpected("on a channel", text);
-    if (subscription.opening && nodes.seen(told.node)) openings.told(subscription.opening, told);
+    const reported = wire.format.reportOf(text);
+    if (!reported) return unexpected("on a channel", text);
+    if (subscription.opening && nodes.seen(reported.node)) openings.reported(subscription.opening, reported);
   }
 
   private deliver(name: string, item: SequenceItem): void {

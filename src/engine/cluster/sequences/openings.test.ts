@@ -1,4 +1,4 @@
-/** Subscriptions that begin where nodes tell what they have: who is waited for, and what silence means. */
+/** Subscriptions that begin where nodes report what they have: which nodes are waited for, and what silence means. */
 import { expect, test } from "bun:test";
 import { anAppId } from "../../../base/testing/ids.ts";
 import type { NodeResponse, SequenceState } from "../wire/messages.ts";
@@ -15,13 +15,13 @@ const statesOf = (response: NodeResponse | undefined): readonly SequenceState[] 
   response?.kind === "sequences" ? response.sequences : [];
 
 /** Nodes `a` and `b`. A transport subscription is known by its turn; nodes have read turns up to `read`. */
-function world({ tells = true, names = ["a", "b"] } = {}) {
+function world({ reports = true, names = ["a", "b"] } = {}) {
   const read = new Map<string, number>();
   const asked: { readonly node: string; readonly answer: (response: NodeResponse | undefined) => void }[] = [];
   const stale: string[] = [];
   let now = 0;
   const openings = new Openings({
-    wire: { isUp: true, tells },
+    wire: { isUp: true, reports },
     subjects: { node: (name) => name },
     nodes: { all: names.map((name) => ({ name, id: name, lastMs: 0, connections: new Map(), countedMs: 0 })) },
     requests: {
@@ -45,7 +45,7 @@ function world({ tells = true, names = ["a", "b"] } = {}) {
     openings.begin(
       APP,
       channel,
-      { end: () => undefined, isToldBy: (node) => (read.get(node) ?? 0) >= turn },
+      { end: () => undefined, hasReportFrom: (node) => (read.get(node) ?? 0) >= turn },
       (responses) => {
         if (channel === "broken") throw new Error("planted");
         const places = [...responses].map(([node, one]) => `${node}${statesOf(one).map(({ n }) => n)}`);
@@ -63,11 +63,11 @@ function world({ tells = true, names = ["a", "b"] } = {}) {
   return { openings, open, reads, pass, found, asked, stale };
 }
 
-test("a channel is open when every node has read of it; who has told nothing has nothing", () => {
+test("a channel is open when every node has read of it; one that has reported nothing has nothing", () => {
   const { openings, open, reads, found, asked } = world();
   const opening = open("c");
   if (!opening) throw new Error("it does not wait");
-  openings.told(opening, { node: "a", response: state("c", 7) });
+  openings.reported(opening, { node: "a", response: state("c", 7) });
   reads("a");
   expect(found).toEqual([]);
   reads("b");
@@ -90,7 +90,7 @@ test("a node whose state is long is asked, and its answer is waited for", () => 
   const { openings, open, reads, found, asked } = world();
   const opening = open("c");
   if (!opening) throw new Error("it does not wait");
-  openings.told(opening, { node: "a", response: undefined });
+  openings.reported(opening, { node: "a", response: undefined });
   reads("a");
   reads("b");
   expect([found, asked.map(({ node }) => node)]).toEqual([[], ["a"]]);
@@ -102,7 +102,7 @@ test("an answer that does not come leaves its node out", () => {
   const { openings, open, reads, found, asked } = world();
   const opening = open("c");
   if (!opening) throw new Error("it does not wait");
-  openings.told(opening, { node: "a", response: undefined });
+  openings.reported(opening, { node: "a", response: undefined });
   reads("a");
   reads("b");
   asked[0]?.answer(undefined);
@@ -118,7 +118,7 @@ test("a node that does not read is waited for one second, and one that is gone n
   expect(found).toEqual([]);
   pass(1);
   expect(found).toEqual(["c: a0"]);
-  openings.told(opening, { node: "b", response: state("c", 3) });
+  openings.reported(opening, { node: "b", response: state("c", 3) });
   expect(found).toEqual(["c: a0"]);
   const other = world();
   other.open("c");
@@ -127,13 +127,13 @@ test("a node that does not read is waited for one second, and one that is gone n
   expect(other.found).toEqual(["c: a0"]);
 });
 
-test("what one node tells twice counts once, and what an unknown one tells not at all", () => {
+test("what one node reports twice counts once, and what an unknown one reports not at all", () => {
   const { openings, open, reads, found } = world();
   const opening = open("c");
   if (!opening) throw new Error("it does not wait");
-  openings.told(opening, { node: "a", response: state("c", 1) });
-  openings.told(opening, { node: "a", response: state("c", 2) });
-  openings.told(opening, { node: "z", response: state("c", 3) });
+  openings.reported(opening, { node: "a", response: state("c", 1) });
+  openings.reported(opening, { node: "a", response: state("c", 2) });
+  openings.reported(opening, { node: "z", response: state("c", 3) });
   reads("a");
   reads("b");
   expect(found).toEqual(["c: a1 b0"]);
@@ -148,11 +148,11 @@ test("an error in one channel opens the others, and everything is asked again", 
   expect({ found, stale }).toEqual({ found: ["c: a0 b0"], stale: ["all"] });
 });
 
-test("without other nodes a channel is open at once; where nodes do not tell, all are asked", () => {
+test("without other nodes a channel is open at once; where nodes do not report, all are asked", () => {
   const alone = world({ names: [] });
   expect(alone.open("c")).toBeUndefined();
   expect(alone.found).toEqual(["c: "]);
-  const asking = world({ tells: false });
+  const asking = world({ reports: false });
   expect(asking.open("c")).toBeUndefined();
   expect(asking.asked.map(({ node }) => node)).toEqual(["all"]);
 });

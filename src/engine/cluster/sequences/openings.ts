@@ -1,7 +1,7 @@
 /**
- * Subscriptions that begin: each needs the state of the channel's sequence on every other node. Where nodes tell who subscribes what they
- * have (`tells` of the transport), nobody is asked: once a node has read of the subscription and has told nothing, it has nothing. The
- * subscriptions of one turn wait together. Elsewhere, and for states too long to be told, nodes are asked.
+ * Subscriptions that begin: each needs the state of the channel's sequence on every other node. Where nodes report it to each new subscriber
+ * (`reports` of the transport), no node is asked: one that has read of the subscription and has reported nothing has nothing. The
+ * subscriptions of one turn wait together. Elsewhere, and for states too long to be reported, nodes are asked.
  */
 import type { SpaceId } from "../../../base/ids.ts";
 import type { TransportSubscription } from "../../transport/transport.ts";
@@ -9,7 +9,7 @@ import type { FailureBoundary } from "../nodes/failure-boundary.ts";
 import type { Nodes } from "../nodes/nodes.ts";
 import { RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
 import type { Requests } from "../requests/requests.ts";
-import type { Told } from "../wire/format.ts";
+import type { Report } from "../wire/format.ts";
 import type { NodeResponse } from "../wire/messages.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -19,8 +19,8 @@ type Done = (responses: ReadonlyMap<string, NodeResponse>) => void;
 
 /** A subscription that begins. */
 export class Opening {
-  /** What nodes have told. Bound: nodes of the cluster. */
-  readonly told = new Map<string, NodeResponse | undefined>();
+  /** What nodes have reported. Bound: nodes of the cluster. */
+  readonly reported = new Map<string, NodeResponse | undefined>();
   /** Nodes that are being asked, because their state is long. Bound: nodes of the cluster. */
   readonly asked = new Set<string>();
   group: Group | undefined;
@@ -46,7 +46,7 @@ interface Group {
 }
 
 interface OpeningsParts {
-  readonly wire: Pick<Wire, "isUp" | "tells">;
+  readonly wire: Pick<Wire, "isUp" | "reports">;
   readonly subjects: Pick<Subjects, "node">;
   readonly nodes: Pick<Nodes, "all">;
   readonly requests: Pick<Requests, "toAll" | "toOne">;
@@ -65,7 +65,7 @@ export class Openings {
   /** `transport` has just been made. */
   begin(spaceId: SpaceId, channel: string, transport: TransportSubscription, done: Done): Opening | undefined {
     const { wire, nodes, requests, nowMs } = this.parts;
-    if (!wire.tells || !wire.isUp) {
+    if (!wire.reports || !wire.isUp) {
       requests.toAll({ kind: "sequences", channels: [[spaceId, channel]] }, done);
       return undefined;
     }
@@ -92,17 +92,17 @@ export class Openings {
     return opening;
   }
 
-  /** A node has told something of the channel of an opening. */
-  told(opening: Opening, { node, response }: Told): void {
+  /** A node has reported something of the channel of an opening. */
+  reported(opening: Opening, { node, response }: Report): void {
     const { group } = opening;
-    if (!group?.waitingFor.has(node) || opening.told.has(node)) return;
-    opening.told.set(node, response);
+    if (!group?.waitingFor.has(node) || opening.reported.has(node)) return;
+    opening.reported.set(node, response);
     if (response) return;
     const { spaceId, channel } = opening;
     opening.asked.add(node);
     this.parts.requests.toOne(node, { kind: "sequences", channels: [[spaceId, channel]] }, (answer) => {
       opening.asked.delete(node);
-      if (answer) opening.told.set(node, answer);
+      if (answer) opening.reported.set(node, answer);
       if (group.waitingFor.size === 0) this.finishOne(group, opening);
     });
   }
@@ -112,7 +112,7 @@ export class Openings {
     const { subjects } = this.parts;
     for (const group of this.groups) {
       for (const name of group.waitingFor)
-        if (group.last.isToldBy?.(subjects.node(name)) === true) {
+        if (group.last.hasReportFrom?.(subjects.node(name)) === true) {
           group.waitingFor.delete(name);
           group.read.add(name);
         }
@@ -134,7 +134,7 @@ export class Openings {
     for (const group of this.groups) if (group.untilMs <= now) this.finish(group);
   }
 
-  /** No further nodes can tell anything. */
+  /** No further nodes can report anything. */
   finishAll(): void {
     for (const group of this.groups) this.finish(group);
   }
@@ -153,11 +153,11 @@ export class Openings {
   private finishOne({ read }: Group, opening: Opening): void {
     if (!opening.group || opening.asked.size > 0) return;
     opening.group = undefined;
-    const { spaceId: app, channel, told, done } = opening;
+    const { spaceId: app, channel, reported, done } = opening;
     const nothing: NodeResponse = { kind: "sequences", sequences: [{ app, channel, epoch: 0, n: 0, members: [] }] };
     const responses = new Map<string, NodeResponse>();
     for (const name of read) {
-      const response = told.has(name) ? told.get(name) : nothing;
+      const response = reported.has(name) ? reported.get(name) : nothing;
       if (response) responses.set(name, response);
     }
     done(responses);

@@ -97,8 +97,8 @@ export class SequenceStateResponder {
     return states;
   }
 
-  /** A node has subscribed to a channel: it is told what it would have asked for, if there is something. */
-  tell([spaceId, channel]: Channels[number], send: (text: string) => void): void {
+  /** A node has subscribed to a channel: it gets what it would have asked for, if there is something. */
+  report([spaceId, channel]: Channels[number], send: (text: string) => void): void {
     const { local, format, boundary } = this.parts;
     try {
       const state = this.stateOf([spaceId, channel]);

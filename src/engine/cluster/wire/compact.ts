@@ -43,7 +43,7 @@ const JOINED = KIND.joined.charCodeAt(0);
 const SEPARATOR = "\n";
 /** In place of the characters of the metadata: there is none. */
 const NO_METADATA = -1;
-const NONE: readonly string[] = [];
+const NONE: readonly string[] = Object.freeze([]);
 const STORED_SEPARATOR = "\t";
 
 /** Bits of the field `flags`. */
@@ -246,7 +246,7 @@ export function deliveryCountOf(text: string): DeliveryCount | undefined {
   return { node, count, isDeferred: (flags & IS_DEFERRED) !== 0, isLate: (flags & IS_LATE) !== 0 };
 }
 
-// With the first subscriber of a channel, each other worker tells the state of its sequence, or is asked for it.
+// With the first subscriber of a channel, each other worker reports the state of its sequence, or is asked for it.
 
 export const sequenceQuestion = (node: string, app: SpaceId, channel: string): string =>
   `Q${node}\n${app}\n${channel}\n`;

@@ -32,14 +32,14 @@ export interface Format {
   nodeMessage(text: string): decode.NodeMessage | undefined;
   responsePart(part: ResponsePart): string;
   responsePartOf(text: string): ResponsePart | undefined;
-  /** Told to a node that has subscribed, in place of a state that is long: it has to ask. */
+  /** For a node that has subscribed, in place of a state that is long: it has to ask. */
   longState(node: string): string;
-  /** What a node has told; undefined: it is something else. */
-  toldOf(text: string): Told | undefined;
+  /** What a node has reported; undefined: it is something else. */
+  reportOf(text: string): Report | undefined;
 }
 
 /** `response` is undefined: the node has to be asked. */
-export interface Told {
+export interface Report {
   readonly node: string;
   readonly response: NodeResponse | undefined;
 }
@@ -64,9 +64,9 @@ export const JSON_FORMAT: Format = {
   nodeMessage: decode.nodeMessage,
   responsePart: encode.responsePart,
   responsePartOf: decode.responsePart,
-  // Nothing is told where others can publish.
+  // Nothing is reported where others can publish.
   longState: () => "",
-  toldOf: () => undefined,
+  reportOf: () => undefined,
 };
 
 export const COMPACT_FORMAT: Format = {
@@ -91,7 +91,7 @@ export const COMPACT_FORMAT: Format = {
   },
   responsePartOf: (text) => compact.sequenceStateOf(text) ?? decode.responsePart(text),
   longState: compact.longState,
-  toldOf: (text) => {
+  reportOf: (text) => {
     const node = compact.longStateOf(text);
     return node === undefined ? compact.sequenceStateOf(text) : { node, response: undefined };
   },

@@ -47,8 +47,8 @@ export class Wire {
     return this.transport.isDirect ?? false;
   }
 
-  get tells(): boolean {
-    return this.transport.tells ?? false;
+  get reports(): boolean {
+    return this.transport.reports ?? false;
   }
 
   get isPrivate(): boolean {

@@ -4,7 +4,7 @@
  *
  *   hello           magic (u32), version (u16), slot (u16), incarnation (UTF-8)
  *   subscribe       subscription (u32), subject (UTF-8)
- *   open            as subscribe; the other side tells at once what it has for the subject, if it has something
+ *   open            as subscribe; the other side reports at once what it has for the subject
  *   unsubscribe     subscription (u32), subject (UTF-8)
  *   unsubscribeAll  nothing
  *   message         subscription (u32), payload

@@ -37,7 +37,7 @@ export interface WorkerConnectionEvents {
   greeted(connection: WorkerConnection, worker: Worker): boolean;
   ready(connection: WorkerConnection): void;
   subscribed(connection: WorkerConnection, subscription: number, subject: string): void;
-  /** Subscribed, and waits to be told. */
+  /** Subscribed, and waits for a report. */
   asked(connection: WorkerConnection, subscription: number, subject: string): void;
   unsubscribed(connection: WorkerConnection, subscription: number, subject: string): void;
   unsubscribedAll(connection: WorkerConnection): void;
@@ -50,7 +50,7 @@ export interface WorkerConnectionEvents {
   ): void;
   /** The subscription that a request was sent to had ended meanwhile. */
   unheard(replyTo: string): void;
-  /** The other side has read the subscriptions of a further turn, and has told what it has. */
+  /** The other side has read the subscriptions of a further turn, and has reported what it has. */
   confirmed(): void;
   /** It has something to write: `flush` is to be called at the end of the turn. */
   changed(connection: WorkerConnection): void;
@@ -66,7 +66,7 @@ export class WorkerConnection {
   isClosed = false;
   /** The last turn whose subscriptions the other side is known to have read. */
   readTurn = -1;
-  /** Set by its owner: what was subscribed to in earlier turns was announced when the connection was made, and nothing is told of it. */
+  /** Set by its owner: what was subscribed to in earlier turns was announced when the connection was made, and nothing was reported. */
   firstTurn = 0;
   private readonly outbox: Outbox;
   private readonly reader = new FrameReader((bytes, at, end) => this.frame(bytes, at, end));
@@ -136,7 +136,7 @@ export class WorkerConnection {
     this.named(FRAME.subscribe, subscription, subject);
   }
 
-  /** Subscribes, and the other side tells what it has. */
+  /** Subscribes, and the other side reports what it has. */
   open(subscription: number, subject: string): void {
     this.named(FRAME.open, subscription, subject);
   }
