@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { childrenOf } from "../../bench/lib/pinned.ts";
 import { type NatsServer, startNats } from "../../src/engine/testing/nats-server.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { Admin } from "../support/admin.ts";
@@ -41,24 +42,33 @@ export class SoakNodes {
     private readonly nats: NatsServer,
     private readonly folder: string,
     private readonly env: Readonly<Record<string, string>>,
+    private readonly workers: number,
   ) {}
 
-  static async start(): Promise<SoakNodes> {
+  /** `workers`: processes that serve clients, for each node. */
+  static async start(workers: number): Promise<SoakNodes> {
     const folder = tempFolder();
     const [postgres, nats] = await Promise.all([PostgresServer.start(), startNats()]);
     mkdirSync(join(folder, "shared"));
-    const nodes = new SoakNodes(postgres, nats, folder, {
-      PARLEY_DATABASE_URL: await postgres.newDatabase(),
-      PARLEY_NATS_URL: nats.url,
-      PARLEY_MASTER_KEY: randomBytes(32).toString("base64"),
-      PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
-      PARLEY_STORAGE_SHARED: "on",
-      PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
-      PARLEY_HTTP_REQUESTS_PER_MINUTE_PER_IP: "0",
-      PARLEY_REST_REQUESTS_PER_SECOND: "0",
-      PARLEY_DRAIN_SECONDS: String(DRAIN_SECONDS),
-      PARLEY_DEMO: "off",
-    });
+    const nodes = new SoakNodes(
+      postgres,
+      nats,
+      folder,
+      {
+        PARLEY_DATABASE_URL: await postgres.newDatabase(),
+        PARLEY_NATS_URL: nats.url,
+        PARLEY_MASTER_KEY: randomBytes(32).toString("base64"),
+        PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
+        PARLEY_STORAGE_SHARED: "on",
+        PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
+        PARLEY_HTTP_REQUESTS_PER_MINUTE_PER_IP: "0",
+        PARLEY_REST_REQUESTS_PER_SECOND: "0",
+        PARLEY_DRAIN_SECONDS: String(DRAIN_SECONDS),
+        PARLEY_DEMO: "off",
+        PARLEY_WORKERS: String(workers),
+      },
+      workers,
+    );
     try {
       // One after the other, because the first creates the tables.
       for (let at = 0; at < NODES; at++) await nodes.begin(at);
@@ -116,6 +126,17 @@ export class SoakNodes {
     return { node, ending, endedMs, backMs: performance.now() - startedMs - endedMs };
   }
 
+  /** Ends one of the workers of a node; resolves when another one serves in its place. */
+  async killWorker(at: number): Promise<void> {
+    const workers = childrenOf(this.pid(at));
+    const victim = workers[Math.floor(Math.random() * workers.length)];
+    if (victim === undefined) throw new Error(`node ${at} has no workers`);
+    process.kill(victim, "SIGKILL");
+    const isReplaced = async (): Promise<boolean> =>
+      !childrenOf(this.pid(at)).includes(victim) && (await this.metric(at, "parley_workers_ready")) === this.workers;
+    await until(`another worker serves on node ${at}`, isReplaced, JOINED_WITHIN_MS);
+  }
+
   /** Errors in the logs of all processes, including ended ones. */
   errors(): readonly string[] {
     return [...this.complaints, ...this.servers.flatMap(errorsOf)];
@@ -156,7 +177,8 @@ export class SoakNodes {
   private async joined(): Promise<void> {
     const areJoined = async (): Promise<boolean> => {
       const heard = await Promise.all(this.servers.map((_, at) => this.metric(at, "parley_other_nodes")));
-      return heard.every((count) => count === this.servers.length - 1);
+      // Over NATS each worker is a node of its own.
+      return heard.every((count) => count === this.servers.length * this.workers - 1);
     };
     await until("all nodes hear each other", areJoined, JOINED_WITHIN_MS);
   }
@@ -175,10 +197,13 @@ export class SoakNodes {
 /** The time of two failed health checks. */
 const HEALTH_CHECK_MS = 1000;
 const COMPLAINTS_MAX = 100;
+/** What the processes of a node say about one of them that was killed. */
+const OF_A_KILL = /a worker ended by SIGKILL; it is replaced|the connection to the supervisor has ended/;
 
 /** Reads only the latest output: parsing the whole buffer of a long-lived node each time would be slow. */
 const errorsOf = (server: Server): string[] =>
   server.output
     .split("\n")
+    .filter((line) => !OF_A_KILL.test(line))
     .filter((line) => /"level":"(error|fatal)"/.test(line) || /^\s+at |^error:|panic/i.test(line))
     .slice(0, COMPLAINTS_MAX);

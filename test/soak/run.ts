@@ -1,6 +1,7 @@
 /**
  * `npm run soak`: 30 minutes, 5,000 connections, 2,000 messages per second on three nodes, one of which restarts every minute.
- *   --minutes 30 --connections 5000 --rate 2000 --channel-size 5 --period 60 --upload-pause 1500 --haste 1
+ *   --minutes 30 --connections 5000 --rate 2000 --channel-size 5 --period 60 --upload-pause 1500 --haste 1 --workers 1
+ * With more workers, each node has as many processes that serve clients, and one of them is killed each minute.
  * Prints one line per period and a last line of JSON with all numbers, and exits with 1 if there was any violation.
  */
 import { parseArgs } from "node:util";
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     period: { type: "string", default: "60" },
     "upload-pause": { type: "string", default: "1500" },
     haste: { type: "string", default: "1" },
+    workers: { type: "string", default: "1" },
   },
 });
 
@@ -26,6 +28,7 @@ const report = await soak({
   periodSeconds: positive("period"),
   uploadPauseMs: positive("upload-pause"),
   haste: positive("haste"),
+  workers: positive("workers"),
   print: (line) => console.log(`soak: ${line}`),
 });
 console.log(JSON.stringify({ run: "soak", date: new Date().toISOString(), ...report }));

@@ -22,6 +22,8 @@ export interface SoakOptions {
   readonly periodSeconds: number;
   /** Milliseconds that each of two writers pauses between two recordings. */
   readonly uploadPauseMs: number;
+  /** Processes that serve clients, for each node. With several, one is killed in each period. */
+  readonly workers?: number;
   /** A factor for how frequently clients leave and return: for short runs. */
   readonly haste: number;
   readonly print: (line: string) => void;
@@ -39,6 +41,7 @@ export interface SoakReport {
   readonly closes: Readonly<Record<string, number>>;
   readonly errors: Readonly<Record<string, number>>;
   readonly restarts: Readonly<Record<Ending, number>>;
+  readonly workersKilled: number;
   readonly slowestRestartMs: number;
   readonly chores: ChoreFigures;
   readonly uploads: UploadFigures;
@@ -57,7 +60,7 @@ const SHOWN_MAX = 20;
 const KILL_EVERY = 3;
 
 export async function soak(options: SoakOptions): Promise<SoakReport> {
-  const nodes = await SoakNodes.start();
+  const nodes = await SoakNodes.start(options.workers ?? 1);
   try {
     const app = await nodes.admin.createApp();
     const keys = await SoakKeys.make(nodes.admin, app._id);
@@ -77,6 +80,7 @@ class Soak {
   private readonly chores: Chores;
   private readonly restarts: Restarted[] = [];
   private readonly failures: string[] = [];
+  private workersKilled = 0;
   private startedMs = 0;
   private machineAt = 0;
   private machineFirst = 0;
@@ -135,6 +139,7 @@ class Soak {
       const graceSeconds = Math.min(20, Math.floor(periodSeconds / 3));
       await Promise.all([
         this.guarded("a restart", () => this.restart(period)),
+        this.guarded("the end of a worker", () => this.killWorker()),
         this.guarded("a rotation", () => this.chores.rotate(graceSeconds)),
         Bun.sleep(periodMs * 0.7).then(() => this.guarded("an edit", () => this.chores.edit())),
       ]);
@@ -151,6 +156,14 @@ class Soak {
     this.lives.sample();
     const ending = period % KILL_EVERY === KILL_EVERY - 1 ? "kill" : "drain";
     this.restarts.push(await this.nodes.restart(1 + (period % 2), ending));
+  }
+
+  /** Of the elder, whose other workers must not notice. */
+  private async killWorker(): Promise<void> {
+    if ((this.options.workers ?? 1) === 1) return;
+    await Bun.sleep(this.options.periodSeconds * 1000 * 0.4);
+    await this.nodes.killWorker(0);
+    this.workersKilled++;
   }
 
   private async guarded(what: string, work: () => Promise<void>): Promise<void> {
@@ -231,6 +244,7 @@ class Soak {
         drain: restarts.filter(({ ending }) => ending === "drain").length,
         kill: restarts.filter(({ ending }) => ending === "kill").length,
       },
+      workersKilled: this.workersKilled,
       slowestRestartMs: Math.round(Math.max(0, ...restarts.map(({ endedMs, backMs }) => endedMs + backMs))),
       chores: chores.figures,
       uploads: uploads.figures,
