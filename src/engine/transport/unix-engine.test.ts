@@ -3,9 +3,10 @@ import { afterEach, expect, test } from "bun:test";
 import { unlinkSync } from "node:fs";
 import { nextTurn, until } from "../../../test/support/wait.ts";
 import { ClusterEngine } from "../cluster/cluster-engine.ts";
+import type { Sent } from "../engine.ts";
 import { TestCluster } from "../testing/cluster.ts";
 import { engineSuite } from "../testing/engine.suite.ts";
-import { TestNode } from "../testing/test-node.ts";
+import { APP, TestNode } from "../testing/test-node.ts";
 import { type UnixCluster, unixCluster } from "../testing/unix-cluster.ts";
 import { PAYLOAD_MAX_BYTES } from "./unix/frames.ts";
 import { UnixTransport } from "./unix.ts";
@@ -95,4 +96,22 @@ test("connections that are cut again and again lose no message, and no node is c
     expect(await nodes.until(() => node.receivedOn("c").length >= published.length)).toBeTrue();
     expect([node.receivedOn("c"), node.lostChannels, node.gone]).toEqual([published, [], []]);
   }
+});
+
+test("a message to a peer that is connected here only needs no answer; one to a peer of another worker does", async () => {
+  const { nodes } = await start(2, PAYLOAD_MAX_BYTES);
+  const [nodeA, nodeB] = nodes.all as [TestNode, TestNode];
+  const send = (isHere: boolean): Sent =>
+    nodeA.engine.send(APP, "eve", { from: "zoe", metadataJson: undefined, dataJson: "1" }, isHere);
+  expect(send(true)).toBe(0);
+  // Not connected here: other nodes may have a connection that is not known yet.
+  expect(await send(false)).toBe(0);
+  nodeB.setConnections("eve", 1);
+  await nodes.settle();
+  expect(await send(true)).toBe(1);
+  nodeB.setConnections("eve", 0);
+  await nodes.settle();
+  // It has confirmed a message, so it is asked.
+  expect(await send(true)).toBe(0);
+  expect(send(true)).toBe(0);
 });

@@ -143,6 +143,11 @@ export class PendingDirectMessages {
     return this.pending.get(number);
   }
 
+  /** Some nodes have confirmed messages to the peer with this subject: they are asked if they do not confirm the next one. */
+  awaits(subject: string): boolean {
+    return this.reached.of(subject).length > 0;
+  }
+
   isPending(number: number): boolean {
     return this.pending.has(number);
   }
