@@ -158,7 +158,7 @@ class Soak {
     this.restarts.push(await this.nodes.restart(1 + (period % 2), ending));
   }
 
-  /** Of the elder, whose other workers must not notice. */
+  /** Ends a worker of the elder; its other workers must not notice. */
   private async killWorker(): Promise<void> {
     if ((this.options.workers ?? 1) === 1) return;
     await Bun.sleep(this.options.periodSeconds * 1000 * 0.4);
