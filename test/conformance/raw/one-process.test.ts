@@ -148,7 +148,7 @@ describe("the rate of connects from one address", () => {
   });
 });
 
-const SLOW_TICK_MS = 200;
+const SLOW_TICK_MS = 600;
 /** Ticks are far enough apart that everything a test does at once falls between two of them. */
 let slow: World;
 beforeAll(async () => {
