@@ -26,21 +26,16 @@ export function announce({ engine, clock }: AnnounceParts, channel: Channel, mem
     for (const member of members) member.announced = unsentOf(member);
     return;
   }
-  let joined: MemberState[] | undefined;
-  let left: string[] | undefined;
+  const joined: MemberState[] = [];
+  const left: string[] = [];
   for (const member of members) {
     const state = member.toAnnounce();
     if (state ? sameState(state, member.announced) : !member.announced) continue;
-    if (state) {
-      joined ??= [];
-      joined.push(forOthers(state, clock));
-    } else {
-      left ??= [];
-      left.push(member.peer.peerId);
-    }
+    if (state) joined.push(forOthers(state, clock));
+    else left.push(member.peer.peerId);
     member.announced = state;
   }
-  if (joined || left) engine.announce(channel.space.id, channel.name, joined ?? [], left ?? []);
+  if (joined.length + left.length > 0) engine.announce(channel.space.id, channel.name, joined, left);
 }
 
 function unsentOf(member: Member): MemberState | undefined {

@@ -62,8 +62,6 @@ interface PresenceParts {
   readonly holds: Holds;
 }
 
-const NO_SUBSCRIPTIONS: readonly Subscription[] = Object.freeze([]);
-
 export class Presence {
   private readonly ticks: Ticks;
   private readonly rosterWaits: RosterWaits;
@@ -317,15 +315,10 @@ export class Presence {
   }
 
   private tickChannel(channel: Channel, sender?: Member): void {
-    // Almost all ticks show changes only: nothing is made for what they do not have.
-    const hasReady = channel.ready.length > 0;
-    const newcomers = hasReady
-      ? ticked(channel.ready, (one) => one.isReady && this.queue.admits(one))
-      : NO_SUBSCRIPTIONS;
-    const hasAwaiting = channel.awaitingTick.length > 0;
-    const rostered = hasAwaiting ? ticked(channel.awaitingTick, (one) => one.isAwaitingTick) : NO_SUBSCRIPTIONS;
-    if (hasReady) channel.ready = [];
-    if (hasAwaiting) channel.awaitingTick = [];
+    const newcomers = ticked(channel.ready, (one) => one.isReady && this.queue.admits(one));
+    const rostered = ticked(channel.awaitingTick, (one) => one.isAwaitingTick);
+    channel.ready = [];
+    channel.awaitingTick = [];
     this.ticks.ticked(channel);
     this.writer.write(channel, [...channel.changed], sender, { newcomers, rostered });
   }

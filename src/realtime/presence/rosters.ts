@@ -113,21 +113,10 @@ export const stateFrames = (channelJson: string, entries: readonly string[], par
   portions(entries.map(anonymous), partMaxBytes).map((some) => stateChange(channelJson, some.map(textOf)));
 
 /** One frame; several where one would be longer than clients accept. */
-export function changeFrames(channelJson: string, changes: readonly Change[], partMaxBytes: number): string[] {
-  const [only] = changes;
-  const single = only && changes.length === 1 ? frameOfOne(channelJson, only, partMaxBytes) : undefined;
-  if (single !== undefined) return [single];
-  return changeParts(changes, partMaxBytes).map(({ joined, left }) =>
+export const changeFrames = (channelJson: string, changes: readonly Change[], partMaxBytes: number): string[] =>
+  changeParts(changes, partMaxBytes).map(({ joined, left }) =>
     presenceChange(channelJson, joined.map(textOf), left.map(textOf)),
   );
-}
-
-/** Most ticks show one change. undefined: it may be too long for one frame. */
-function frameOfOne(channelJson: string, { before, after }: Change, partMaxBytes: number): string | undefined {
-  const entry = after ?? before;
-  if (entry === undefined || mayExceed(entry.length + 1, partMaxBytes)) return undefined;
-  return after === undefined ? presenceChange(channelJson, [], [entry]) : presenceChange(channelJson, [entry], []);
-}
 
 interface SeparableChanges {
   readonly frames: readonly string[];
