@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { childrenOf } from "../../bench/lib/pinned.ts";
+import { childrenOf } from "../support/menders.ts";
 import { type NatsServer, startNats } from "../../src/engine/testing/nats-server.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { Admin } from "../support/admin.ts";
