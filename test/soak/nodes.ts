@@ -5,11 +5,11 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { childrenOf } from "../support/menders.ts";
 import { type NatsServer, startNats } from "../../src/engine/testing/nats-server.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { Admin } from "../support/admin.ts";
 import { call } from "../support/http.ts";
+import { childrenOf } from "../support/menders.ts";
 import { launchParley, type Server } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until, within } from "../support/wait.ts";

@@ -3,8 +3,8 @@
  * example in a reconnect or a failover; the node protocol repairs that:
  *
  * - sequences/: announcements.ts; outgoing-sequences.ts gives sequence numbers and keeps items for replay, remembered-sequences.ts the
- *   ends of idle sequences; openings.ts begins a subscription, channel-subscriptions.ts requests states, replays.ts replays; incoming-sequences.ts and incoming-sequence.ts follow
- *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
+ *   ends of idle sequences; openings.ts begins a subscription, channel-subscriptions.ts requests states, replays.ts replays;
+ *   incoming-sequences.ts and incoming-sequence.ts follow other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
  * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows),
  *   direct-messages.ts with newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer returned
  * - nodes/: heartbeats.ts, node-lists.ts, nodes.ts, other-wires.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers

@@ -105,7 +105,7 @@ export interface Transport {
   publish(subject: string, payload: string | Uint8Array, replyTo?: string): void;
   /**
    * Tokens of a subject are separated by dots. `*` as the last token stands for any one token. After `close` it has no effect. `isTracked`:
-   * `isKnownTo` will be asked.
+   * `isKnownTo` and `hasReportFrom` will be asked.
    */
   subscribe(subject: string, receive: Receiver, isTracked?: boolean): TransportSubscription;
   /** Whether another node is subscribed to this subject, as far as is known here. Absent: only the servers know. */

@@ -160,13 +160,13 @@ export class UnixTransport implements Transport {
   }
 
   /** Called by the subscription. */
-  hasReadTurn(turn: number, subject: string, isTold = false): boolean {
+  hasReadTurn(turn: number, subject: string, hasReported = false): boolean {
     const targets = this.interests.ofSubject(subject);
     if (targets === undefined) return false;
     const hasRead = (target: number): boolean => {
       const connection = this.mesh.connections[connectionOf(target)];
       if (!connection || connection.readTurn < turn) return false;
-      return !isTold || connection.firstTurn <= turn;
+      return !hasReported || connection.firstTurn <= turn;
     };
     return typeof targets === "number" ? hasRead(targets) : targets.every(hasRead);
   }

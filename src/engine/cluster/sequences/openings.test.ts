@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { anAppId } from "../../../base/testing/ids.ts";
 import type { NodeResponse, SequenceState } from "../wire/messages.ts";
-import { Openings } from "./openings.ts";
+import { type Opening, Openings } from "./openings.ts";
 
 const APP = anAppId("app");
 
@@ -63,10 +63,14 @@ function world({ reports = true, names = ["a", "b"] } = {}) {
   return { openings, open, reads, pass, found, asked, stale };
 }
 
+function waiting(opening: Opening | undefined): Opening {
+  if (!opening) throw new Error("it does not wait");
+  return opening;
+}
+
 test("a channel is open when every node has read of it; one that has reported nothing has nothing", () => {
   const { openings, open, reads, found, asked } = world();
-  const opening = open("c");
-  if (!opening) throw new Error("it does not wait");
+  const opening = waiting(open("c"));
   openings.reported(opening, { node: "a", response: state("c", 7) });
   reads("a");
   expect(found).toEqual([]);
@@ -88,8 +92,7 @@ test("channels of one turn open together, also when nodes had read of the first 
 
 test("a node whose state is long is asked, and its answer is waited for", () => {
   const { openings, open, reads, found, asked } = world();
-  const opening = open("c");
-  if (!opening) throw new Error("it does not wait");
+  const opening = waiting(open("c"));
   openings.reported(opening, { node: "a", response: undefined });
   reads("a");
   reads("b");
@@ -100,8 +103,7 @@ test("a node whose state is long is asked, and its answer is waited for", () => 
 
 test("an answer that does not come leaves its node out", () => {
   const { openings, open, reads, found, asked } = world();
-  const opening = open("c");
-  if (!opening) throw new Error("it does not wait");
+  const opening = waiting(open("c"));
   openings.reported(opening, { node: "a", response: undefined });
   reads("a");
   reads("b");
@@ -111,8 +113,7 @@ test("an answer that does not come leaves its node out", () => {
 
 test("a node that does not read is waited for one second, and one that is gone not at all", () => {
   const { openings, open, reads, pass, found } = world();
-  const opening = open("c");
-  if (!opening) throw new Error("it does not wait");
+  const opening = waiting(open("c"));
   reads("a");
   pass(999);
   expect(found).toEqual([]);
@@ -129,8 +130,7 @@ test("a node that does not read is waited for one second, and one that is gone n
 
 test("what one node reports twice counts once, and what an unknown one reports not at all", () => {
   const { openings, open, reads, found } = world();
-  const opening = open("c");
-  if (!opening) throw new Error("it does not wait");
+  const opening = waiting(open("c"));
   openings.reported(opening, { node: "a", response: state("c", 1) });
   openings.reported(opening, { node: "a", response: state("c", 2) });
   openings.reported(opening, { node: "z", response: state("c", 3) });
