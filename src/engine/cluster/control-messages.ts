@@ -73,7 +73,7 @@ export class ControlMessages {
   /** A timer calls this. */
   sweepDirectMessages(): void {
     this.parts.pendingDirectMessages.sweep(
-      (number) => this.forwardToAll(number),
+      (number) => this.askAll(number),
       (number) => this.ask(number),
     );
   }
@@ -101,18 +101,29 @@ export class ControlMessages {
   }
 
   /**
-   * The servers know no subscription for the peer, but one made a moment ago may exist; or a node had none, and another one may have
-   * delivered it without a receipt. Every node is asked to deliver; one that has done so already answers that it is late.
+   * The servers know no subscription for the peer, or this is the last attempt. If this node has delivered it too, only nodes that
+   * have confirmed messages to the peer before need be asked.
    */
   forwardToAll(number: number): void {
+    const { pendingDirectMessages } = this.parts;
+    const sent = pendingDirectMessages.sent(number);
+    if (!sent) return;
+    if (!sent.isHere) return this.askAll(number);
+    if (sent.awaited.length > 0) this.ask(number);
+    else pendingDirectMessages.decide(number, [], false);
+  }
+
+  /**
+   * A subscription made a moment ago may be unknown to the servers, and one that has just ended may have swallowed the message. Every
+   * node is asked to deliver; one that has done so already answers that it is late.
+   */
+  private askAll(number: number): void {
     const { requests, nodes, pendingDirectMessages } = this.parts;
     const sent = pendingDirectMessages.sent(number);
     if (!sent) return;
-    const { text, isHere, awaited } = sent;
-    if (isHere) return awaited.length > 0 ? this.ask(number) : pendingDirectMessages.decide(number, [], false);
     const asked = nodes.all.map(({ name }) => name);
     pendingDirectMessages.extend(number);
-    requests.toAll({ kind: "deliver", text, nodes: asked }, (byName) => {
+    requests.toAll({ kind: "deliver", text: sent.text, nodes: asked }, (byName) => {
       const receipts = [...byName].flatMap(([node, one]) => (one.kind === "deliver" ? { ...one, node } : []));
       // One that has sent its farewell meanwhile has closed its connections before.
       const isMissing = asked.some((name) => !byName.has(name) && !nodes.hasLeft(name));

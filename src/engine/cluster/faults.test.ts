@@ -1,6 +1,6 @@
 /** Errors thrown in callbacks and timers of the engine: each is reported, and affects only the channel it concerns. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { type EngineCallbacks, UNAVAILABLE } from "../engine.ts";
+import { type EngineCallbacks, OVERTAKEN } from "../engine.ts";
 import { TestCluster } from "../testing/cluster.ts";
 import { natsCluster } from "../testing/nats-cluster.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
@@ -109,12 +109,12 @@ describe("an error in a callback of a channel", () => {
 });
 
 describe("an error that concerns no channel", () => {
-  test("deliverTo: the sender gets UNAVAILABLE", async () => {
+  test("deliverTo: the sender learns that it may have been delivered", async () => {
     const { nodes, nodeA, nodeB, faults } = await pair();
     nodeB.setConnections("eve", 1);
     await nodes.settle();
     failOnce(nodeB, "deliverTo");
-    expect(await nodeA.send("eve").count).toBe(UNAVAILABLE);
+    expect(await nodeA.send("eve").count).toBe(OVERTAKEN);
     expect(await nodes.answer(nodeA.send("eve").count)).toBe(1);
     expect(faults).toMatchObject([{ message: "thrown in deliverTo" }]);
   });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { anAppId } from "../../../base/testing/ids.ts";
 import { DEFERRED, type DirectAttempt, OVERTAKEN, UNAVAILABLE } from "../../engine.ts";
 import { RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
-import { ASK_AFTER_MS, DEFERRED_WAIT_MS, PendingDirectMessages } from "./pending-messages.ts";
+import { ASK_AFTER_MS, ASK_ALL_AFTER_MS, DEFERRED_WAIT_MS, PendingDirectMessages } from "./pending-messages.ts";
 
 const ATTEMPT: DirectAttempt = {
   spaceId: anAppId("app"),
@@ -17,7 +17,11 @@ const ATTEMPT: DirectAttempt = {
 
 function kit() {
   let now = 0;
-  const pending = new PendingDirectMessages(() => now);
+  let lostMs = Number.NEGATIVE_INFINITY;
+  const pending = new PendingDirectMessages(
+    () => now,
+    (ms) => lostMs >= ms,
+  );
   const forwarded: number[] = [];
   const asked: number[] = [];
   const sweep = (): void =>
@@ -35,23 +39,65 @@ function kit() {
     now += ms;
     sweep();
   };
-  return { pending, forwarded, asked, pass };
+  const loseNode = (): void => {
+    lostMs = now;
+  };
+  return { pending, forwarded, asked, pass, loseNode };
 }
 
-test("a receipt with connections decides at once; without any receipt it is not known what happened", async () => {
+test("a receipt with connections decides at once; without any, every node is asked before it is not known what happened", async () => {
   const { pending, forwarded, pass } = kit();
   const counts = [pending.add(1, "text"), pending.add(2, "text")];
   pending.delivered(1, { count: 2 });
+  pass(ASK_ALL_AFTER_MS - 1);
+  expect(forwarded).toEqual([]);
+  pass(1);
+  expect(forwarded).toEqual([2]);
   pass(RESPONSE_TIMEOUT_MS);
   expect(await Promise.all(counts)).toEqual([2, UNAVAILABLE]);
-  expect(forwarded).toEqual([]);
+  expect(forwarded).toEqual([2]);
+});
+
+test("no receipt arrives because a subscription has just ended: the peer's present node gets it when all are asked", async () => {
+  const { pending, forwarded, pass } = kit();
+  const counts = [1, 2, 3].map((number) => pending.add(number, "text", ATTEMPT, "ann"));
+  pass(ASK_ALL_AFTER_MS);
+  expect(forwarded).toEqual([1, 2, 3]);
+  pending.decide(1, [{ node: "n1", count: 1 }], false);
+  pending.decide(2, [{ node: "n1", count: 0, isDeferred: true }], false);
+  pending.decide(3, [{ node: "n1", count: 0 }], false);
+  expect(await Promise.all(counts)).toEqual([1, DEFERRED, 0]);
+});
+
+test("what this node delivers too is asked for everywhere as well when no other node has answered", async () => {
+  const { pending, forwarded, pass } = kit();
+  const held: number[] = [];
+  const attempt = { ...ATTEMPT, onDeferred: () => void held.push(1) };
+  const counts = [1, 2].map((number) => pending.add(number, "text", attempt, "ann", true));
+  pass(ASK_ALL_AFTER_MS);
+  expect(forwarded).toEqual([1, 2]);
+  pending.decide(1, [{ node: "n1", count: 1 }], false);
+  pending.decide(2, [{ node: "n1", count: 0, isDeferred: true }], false);
+  expect([await Promise.all(counts), held]).toEqual([[1, DEFERRED], []]);
+});
+
+test("a node that was lost since the message was sent may have delivered it: without it, no answer is certain", async () => {
+  const { pending, pass, loseNode } = kit();
+  const before = pending.add(1, "text", ATTEMPT, "ann");
+  pass(1);
+  loseNode();
+  pass(1);
+  const after = pending.add(2, "text", ATTEMPT, "ann");
+  pass(ASK_ALL_AFTER_MS);
+  for (const number of [1, 2]) pending.decide(number, [{ node: "n1", count: 0 }], false);
+  expect(await Promise.all([before, after])).toEqual([UNAVAILABLE, 0]);
 });
 
 test("one node had no connection: every node is asked before its sender gets 0, since another may have delivered it", async () => {
   const { pending, forwarded, pass } = kit();
   const counts = [pending.add(1, "text"), pending.add(2, "text")];
   for (const number of [1, 2]) pending.delivered(number, { count: 0 });
-  pass(RESPONSE_TIMEOUT_MS);
+  pass(ASK_ALL_AFTER_MS);
   expect(forwarded).toEqual([1, 2]);
   pending.decide(1, [{ count: 0 }], false);
   pass(RESPONSE_TIMEOUT_MS);
@@ -81,6 +127,7 @@ test("the oldest message to a peer that may be sent again, until it is decided",
   expect(pending.oldestUndecided("ann")).toBe(4);
   pending.delivered(4, { count: 1 });
   expect(pending.oldestUndecided("ann")).toBe(6);
+  pass(ASK_ALL_AFTER_MS);
   pass(RESPONSE_TIMEOUT_MS);
   expect(["ann", "ben"].map((to) => pending.oldestUndecided(to))).toEqual([undefined, undefined]);
 });

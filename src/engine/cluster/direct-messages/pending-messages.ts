@@ -6,11 +6,14 @@
  *     some receipt, but others are awaited           250 ms later each of them is asked          the count, or UNAVAILABLE if one is silent
  *     a node expects the peer back, no count         200 ms later, unless the last attempt       DEFERRED
  *     a node does not deliver it any more            200 ms later                                OVERTAKEN
- *     a node had no connection, nothing else         after the timeout every node is asked       decide(): any of these, or 0
+ *     nothing, or nodes had no connection            500 ms later every node is asked            decide(): any of these, or 0
  *     no subscriber, or the last attempt             every node is asked at once (*)             decide(): the same
- *     nothing                                        after the timeout                           UNAVAILABLE
+ *     nothing after that                             after the timeout                           UNAVAILABLE
  *
  * (*) With `isHere`, only those that are awaited.
+ *
+ * Silence need not mean that a node is slow: over several servers of NATS a message is lost without a word if the only node that
+ * was subscribed has just ended its subscription, and another server does not know that yet.
  *
  * Receipts still count afterwards: of one that was delivered, they say which nodes have connections of the peer (`lately`); of one
  * that will be tried again, that it need not be (`betweenAttempts`).
@@ -30,6 +33,9 @@ export const DEFERRED_WAIT_MS = 200;
 /** A node that has answered for the peer before is asked itself when it is silent for this long while others answer. */
 export const ASK_AFTER_MS = 250;
 
+/** When every node is asked, because none has said that it has connections of the peer. */
+export const ASK_ALL_AFTER_MS = 500;
+
 /** Bound: messages that were delivered, whose further receipts still count. They arrive within milliseconds. */
 const LATELY_MAX = 1000;
 
@@ -44,6 +50,7 @@ interface PendingDirectMessage {
   /** This node delivers it too: a count of 0 need not be certain, so it is not sent to every node. */
   readonly isHere: boolean;
   readonly resolve: (result: SendResult) => void;
+  readonly sentMs: number;
   readonly untilMs: number;
   readonly attempt: DirectAttempt | undefined;
   /** The subject of its receiver. */
@@ -62,8 +69,6 @@ interface PendingDirectMessage {
   answeredMs: number | undefined;
   /** A node does not deliver it any more. */
   isLate: boolean;
-  /** A node received it and had no connection of the peer any more. */
-  hasNone: boolean;
   /** It was sent to every node in a request. */
   isForwarded: boolean;
 }
@@ -101,14 +106,15 @@ export class PendingDirectMessages {
     // One that this node delivers too is not sent again.
     const subject = attempt && !attempt.isLast && !isHere ? to : undefined;
     if (subject !== undefined) this.undecided.add(subject, number);
-    const untilMs = this.nowMs() + RESPONSE_TIMEOUT_MS;
+    const sentMs = this.nowMs();
     if (this.betweenAttempts.size > 0) this.betweenAttempts.delete(number);
     return new Promise((resolve) =>
       this.pending.set(number, {
         text,
         isHere,
         resolve,
-        untilMs,
+        sentMs,
+        untilMs: sentMs + RESPONSE_TIMEOUT_MS,
         attempt,
         to,
         subject,
@@ -118,7 +124,6 @@ export class PendingDirectMessages {
         isAsked: false,
         answeredMs: undefined,
         isLate: false,
-        hasNone: false,
         isForwarded: false,
       }),
     );
@@ -169,7 +174,6 @@ export class PendingDirectMessages {
       this.partly.add(number);
     }
     if (count > 0) return;
-    one.hasNone = true;
     if (isLate) one.isLate = true;
     if (!isDeferred && !isLate) return;
     if (one.answeredMs === undefined) {
@@ -225,25 +229,22 @@ export class PendingDirectMessages {
     if (one.count > 0 && !isLate && !one.isLate) return this.finish(number, one, UNAVAILABLE);
     if (isLate || one.isLate) return this.finish(number, one, OVERTAKEN);
     // What is tried again may be uncertain: it keeps its number, so that it cannot arrive twice.
-    const isUnknown = isUncertain || (one.attempt !== undefined && this.mayHaveReachedGone(one.attempt));
+    const isUnknown = isUncertain || this.mayHaveReachedGone(one);
     if (isDeferred && !(isUnknown && one.attempt?.isLast)) {
       // Now, and not when its sender goes on: nothing may be sent in between.
-      one.attempt?.onDeferred(one.attempt);
+      if (!one.isHere) one.attempt?.onDeferred(one.attempt);
       return this.finish(number, one, DEFERRED);
     }
     this.finish(number, one, isUnknown ? UNAVAILABLE : 0);
   }
 
-  /** An earlier attempt may have reached a node that is not asked any more. */
-  private mayHaveReachedGone({ isLast, firstMs }: DirectAttempt): boolean {
-    return isLast && this.hasLostNodeSince(firstMs);
+  /** It, or an earlier attempt, may have reached a node that is not asked any more. */
+  private mayHaveReachedGone({ attempt, sentMs }: PendingDirectMessage): boolean {
+    return this.hasLostNodeSince(attempt?.isLast ? attempt.firstMs : sentMs);
   }
 
-  /**
-   * `forward` sends one to every node in a request: some node had no connection of the peer, and no node has said that it had one.
-   * `ask` sends one to the nodes that are awaited.
-   */
-  sweep(forward: (number: number) => void, ask: (number: number) => void): void {
+  /** `askAll` sends one to every node in a request, `ask` to the nodes that are awaited. */
+  sweep(askAll: (number: number) => void, ask: (number: number) => void): void {
     const now = this.nowMs();
     for (const number of this.partly) {
       if (now - (this.pending.get(number)?.partlyMs ?? 0) < ASK_AFTER_MS) break;
@@ -261,10 +262,14 @@ export class PendingDirectMessages {
       if (untilMs > now) break;
       this.betweenAttempts.delete(number);
     }
+    this.sweepSilent(now, askAll);
+  }
+
+  private sweepSilent(nowMs: number, askAll: (number: number) => void): void {
     for (const [number, one] of this.pending) {
-      if (one.untilMs > now) return;
-      if (one.hasNone && !one.isForwarded && !one.isAsked) forward(number);
-      else this.finish(number, one, UNAVAILABLE);
+      if (one.untilMs - RESPONSE_TIMEOUT_MS + ASK_ALL_AFTER_MS > nowMs) return;
+      if (mayAskAll(one)) askAll(number);
+      else if (one.untilMs <= nowMs) this.finish(number, one, UNAVAILABLE);
     }
   }
 
@@ -296,3 +301,7 @@ export class PendingDirectMessages {
     this.lately.set(number, to);
   }
 }
+
+/** No node has said anything of the peer's connections, and none was asked. */
+const mayAskAll = ({ isForwarded, isAsked, partlyMs, answeredMs }: PendingDirectMessage): boolean =>
+  !isForwarded && !isAsked && partlyMs === undefined && answeredMs === undefined;
