@@ -6,14 +6,16 @@
  *     some receipt, but others are awaited           250 ms later each of them is asked          the count, or UNAVAILABLE if one is silent
  *     a node expects the peer back, no count         200 ms later, unless the last attempt       DEFERRED
  *     a node does not deliver it any more            200 ms later                                OVERTAKEN
- *     nothing, or nodes had no connection            500 ms later every node is asked            decide(): any of these, or 0
+ *     a node had no connection, nothing else         500 ms later every node is asked            decide(): any of these, or 0
  *     no subscriber, or the last attempt             every node is asked at once (*)             decide(): the same
+ *     nothing                                        500 ms later every node is asked            decide(): the same, UNAVAILABLE instead of 0
  *     nothing after that                             after the timeout                           UNAVAILABLE
  *
  * (*) With `isHere`, only those that are awaited.
  *
  * Silence need not mean that a node is slow: over several servers of NATS a message is lost without a word if the only node that
- * was subscribed has just ended its subscription, and another server does not know that yet.
+ * was subscribed has just ended its subscription, and another server does not know that yet. Or it waits for a suspended node that
+ * no other node knows any more, so 0 is not certain after it.
  *
  * Receipts still count afterwards: of one that was delivered, they say which nodes have connections of the peer (`lately`); of one
  * that will be tried again, that it need not be (`betweenAttempts`).
@@ -69,6 +71,10 @@ interface PendingDirectMessage {
   answeredMs: number | undefined;
   /** A node does not deliver it any more. */
   isLate: boolean;
+  /** A node received it and had no connection of the peer any more. */
+  hasNone: boolean;
+  /** It had a subscriber that has not answered. */
+  isUnanswered: boolean;
   /** It was sent to every node in a request. */
   isForwarded: boolean;
 }
@@ -124,6 +130,8 @@ export class PendingDirectMessages {
         isAsked: false,
         answeredMs: undefined,
         isLate: false,
+        hasNone: false,
+        isUnanswered: false,
         isForwarded: false,
       }),
     );
@@ -174,6 +182,7 @@ export class PendingDirectMessages {
       this.partly.add(number);
     }
     if (count > 0) return;
+    one.hasNone = true;
     if (isLate) one.isLate = true;
     if (!isDeferred && !isLate) return;
     if (one.answeredMs === undefined) {
@@ -239,8 +248,8 @@ export class PendingDirectMessages {
   }
 
   /** It, or an earlier attempt, may have reached a node that is not asked any more. */
-  private mayHaveReachedGone({ attempt, sentMs }: PendingDirectMessage): boolean {
-    return this.hasLostNodeSince(attempt?.isLast ? attempt.firstMs : sentMs);
+  private mayHaveReachedGone({ attempt, sentMs, isUnanswered }: PendingDirectMessage): boolean {
+    return isUnanswered || this.hasLostNodeSince(attempt?.isLast ? attempt.firstMs : sentMs);
   }
 
   /** `askAll` sends one to every node in a request, `ask` to the nodes that are awaited. */
@@ -268,8 +277,10 @@ export class PendingDirectMessages {
   private sweepSilent(nowMs: number, askAll: (number: number) => void): void {
     for (const [number, one] of this.pending) {
       if (one.untilMs - RESPONSE_TIMEOUT_MS + ASK_ALL_AFTER_MS > nowMs) return;
-      if (mayAskAll(one)) askAll(number);
-      else if (one.untilMs <= nowMs) this.finish(number, one, UNAVAILABLE);
+      if (mayAskAll(one)) {
+        one.isUnanswered = !one.hasNone;
+        askAll(number);
+      } else if (one.untilMs <= nowMs) this.finish(number, one, UNAVAILABLE);
     }
   }
 
