@@ -293,6 +293,7 @@ const newAttempt = (spaceId: SpaceId, to: string, onDeferred: OnDeferred): Direc
   onDeferred,
   number: 0,
   firstMs: 0,
+  isUnanswered: false,
   delivered: 0,
   isNext: false,
   isLast: false,

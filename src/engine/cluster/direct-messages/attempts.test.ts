@@ -35,7 +35,17 @@ function sending(node: TestNode, to = "eve"): Sending {
   const dataJson = JSON.stringify({ node: node.id, n: ++lastMessage });
   const envelope = { from: "sender", metadataJson: undefined, dataJson };
   const onDeferred = (): void => undefined;
-  const attempt = { spaceId: APP, to, onDeferred, number: 0, firstMs: 0, delivered: 0, isNext: false, isLast: false };
+  const attempt = {
+    spaceId: APP,
+    to,
+    onDeferred,
+    number: 0,
+    firstMs: 0,
+    isUnanswered: false,
+    delivered: 0,
+    isNext: false,
+    isLast: false,
+  };
   return { attempt, tryOnce: () => node.engine.send(APP, to, envelope, false, attempt) };
 }
 

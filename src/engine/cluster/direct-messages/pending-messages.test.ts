@@ -10,6 +10,7 @@ const ATTEMPT: DirectAttempt = {
   onDeferred: () => undefined,
   number: 0,
   firstMs: 0,
+  isUnanswered: false,
   delivered: 0,
   isNext: false,
   isLast: false,
@@ -60,13 +61,25 @@ test("a receipt with connections decides at once; without any, every node is ask
 
 test("without a receipt, every node is asked; what none of them has may still wait for a node that they do not know", async () => {
   const { pending, forwarded, pass } = kit();
-  const counts = [1, 2, 3].map((number) => pending.add(number, "text", ATTEMPT, "ann"));
+  const counts = [1, 2, 3].map((number) => pending.add(number, "text", { ...ATTEMPT }, "ann"));
   pass(ASK_ALL_AFTER_MS);
   expect(forwarded).toEqual([1, 2, 3]);
   pending.decide(1, [{ node: "n1", count: 1 }], false);
   pending.decide(2, [{ node: "n1", count: 0, isDeferred: true }], false);
   pending.decide(3, [{ node: "n1", count: 0 }], false);
   expect(await Promise.all(counts)).toEqual([1, DEFERRED, UNAVAILABLE]);
+});
+
+test("an attempt that had no receipt makes the last one uncertain, too", async () => {
+  const { pending, pass } = kit();
+  const attempt = { ...ATTEMPT };
+  const first = pending.add(1, "text", attempt, "ann");
+  pass(ASK_ALL_AFTER_MS);
+  pending.decide(1, [{ node: "n1", count: 0, isDeferred: true }], false);
+  attempt.isLast = true;
+  const last = pending.add(1, "text", attempt, "ann");
+  pending.decide(1, [{ node: "n1", count: 0 }], false);
+  expect(await Promise.all([first, last])).toEqual([DEFERRED, UNAVAILABLE]);
 });
 
 test("what this node delivers too is asked for everywhere as well when no other node has answered", async () => {
@@ -83,11 +96,11 @@ test("what this node delivers too is asked for everywhere as well when no other 
 
 test("a node that was lost since the message was sent may have delivered it: without it, no answer is certain", async () => {
   const { pending, pass, loseNode } = kit();
-  const before = pending.add(1, "text", ATTEMPT, "ann");
+  const before = pending.add(1, "text", { ...ATTEMPT }, "ann");
   pass(1);
   loseNode();
   pass(1);
-  const after = pending.add(2, "text", ATTEMPT, "ann");
+  const after = pending.add(2, "text", { ...ATTEMPT }, "ann");
   for (const number of [1, 2]) pending.delivered(number, { count: 0 });
   pass(ASK_ALL_AFTER_MS);
   for (const number of [1, 2]) pending.decide(number, [{ node: "n1", count: 0 }], false);

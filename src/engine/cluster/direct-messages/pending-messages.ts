@@ -249,7 +249,11 @@ export class PendingDirectMessages {
 
   /** It, or an earlier attempt, may have reached a node that is not asked any more. */
   private mayHaveReachedGone({ attempt, sentMs, isUnanswered }: PendingDirectMessage): boolean {
-    return isUnanswered || this.hasLostNodeSince(attempt?.isLast ? attempt.firstMs : sentMs);
+    return (
+      isUnanswered ||
+      attempt?.isUnanswered === true ||
+      this.hasLostNodeSince(attempt?.isLast ? attempt.firstMs : sentMs)
+    );
   }
 
   /** `askAll` sends one to every node in a request, `ask` to the nodes that are awaited. */
@@ -279,6 +283,7 @@ export class PendingDirectMessages {
       if (one.untilMs - RESPONSE_TIMEOUT_MS + ASK_ALL_AFTER_MS > nowMs) return;
       if (mayAskAll(one)) {
         one.isUnanswered = !one.hasNone;
+        if (one.attempt && one.isUnanswered) one.attempt.isUnanswered = true;
         askAll(number);
       } else if (one.untilMs <= nowMs) this.finish(number, one, UNAVAILABLE);
     }
