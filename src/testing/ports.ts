@@ -5,9 +5,14 @@ import { createServer } from "node:net";
 const PORTS_FROM = 20_000;
 const PORTS = 10_000;
 
+/** Not given again: the server that was given one may not have started yet. Bound: the tests of one process. */
+const given = new Set<number>();
+
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = PORTS_FROM + Math.floor(Math.random() * PORTS);
+    if (given.has(port)) continue;
+    given.add(port);
     if (await isFree(port)) return port;
   }
 }

@@ -85,8 +85,13 @@ const recordedRoom = async (fields: Json = {}, app?: Application): Promise<Room>
 
 const recorded = ({ app, id }: Room): Promise<Recording[]> =>
   new Backend(app).list({ room: id }).then(({ data }) => data);
+
+/** It is listed when a process of its own has mended it, one after the other: on a machine that is busy with other tests that takes long. */
+const LISTED_MS = 50_000;
+
 const listed = (room: Room, count: number): Promise<unknown> =>
-  until(`${count} recordings`, async () => (await recorded(room)).length >= count, 20_000);
+  until(`${count} recordings`, async () => (await recorded(room)).length >= count, LISTED_MS);
+
 const nowSec = (): number => Math.floor(Date.now() / 1000);
 
 describe("a page that records", () => {

@@ -73,11 +73,16 @@ export class Scene {
     return members;
   }
 
-  /** As a crowd, but they may not know each other yet. */
-  async gather(channel: string, count: number, claims: Json = {}): Promise<Member[]> {
+  /** As a crowd, but they may not know each other yet; at most `atOnce` of them join at the same moment. */
+  async gather(channel: string, count: number, claims: Json = {}, atOnce = count): Promise<Member[]> {
     const names = Array.from({ length: count }, (_, at) => `peer${at}`);
     const roles = await Promise.all(names.map((name) => this.token(name, claims)));
-    return Promise.all(roles.map((role) => this.join(channel, role)));
+    const members: Member[] = [];
+    while (members.length < count) {
+      const group = roles.slice(members.length, members.length + atOnce);
+      members.push(...(await Promise.all(group.map((role) => this.join(channel, role)))));
+    }
+    return members;
   }
 
   /** Resolves when each of them knows exactly the others. */
