@@ -10,6 +10,9 @@ import { join } from "node:path";
 import { PostgresServer } from "../src/store/testing/postgres.ts";
 import { bundleService } from "./support/service-bundle.ts";
 
+const args = process.argv.slice(2);
+const isFull = args.includes("--full");
+
 interface Suite {
   readonly name: string;
   readonly command: readonly string[];
@@ -38,8 +41,8 @@ const CHROMIUM: DebianPackage = {
   instead: "chromium",
 };
 
-/** Builds the S3-compatible service that buckets are tested with. */
-const GO: DebianPackage = { program: "go", name: "golang-go" };
+/** Builds the S3-compatible service that buckets are tested with, which takes two minutes of CPU time: only in full. */
+const GO: readonly DebianPackage[] = isFull ? [{ program: "go", name: "golang-go" }] : [];
 /** For ffprobe, which judges recordings as players do. */
 const FFMPEG: DebianPackage = { program: "ffprobe", name: "ffmpeg" };
 
@@ -48,11 +51,33 @@ const STORES: readonly string[] = ["durable", "engine", "history", "store"];
 const COMMANDS: readonly string[] = ["cli"];
 const RECORDINGS: readonly string[] = ["meetings", "recordings", "remote"];
 
+/** Files that cost much, and whose subject others touch too: only in full. */
+const LONG: readonly string[] = [
+  "attack/recording-menders",
+  "attack/replays",
+  "browser/dashboard/application",
+  "browser/dashboard/keyboard",
+  "browser/dashboard/live",
+  "browser/dashboard/many",
+  "browser/dashboard/nodes",
+  "browser/dashboard/rules",
+  "browser/dashboard/text",
+  "browser/meetings-embed",
+  "browser/meetings-keyboard",
+  "browser/meetings-looks",
+  "browser/recordings/recordings",
+  "browser/recordings/seeking",
+  "client/package",
+  "defaults/places",
+  "docs/react-chat",
+  "durable/schedule",
+].map((name) => `test/${name}.test.ts`);
+
 const bun = process.execPath;
 const tool = (name: string): string => join("node_modules", ".bin", name);
 const tests = (name: string, ...paths: string[]): Suite => ({
   name,
-  command: [bun, "test", "--timeout", "60000", "--preload", "./test/support/run-end.ts", ...paths],
+  command: [bun, "test", "--timeout", "60000", "--preload", "./test/support/run-end.ts", ...paths.flatMap(withoutLong)],
   counts: true,
 });
 
@@ -79,7 +104,7 @@ const SUITES: readonly Suite[] = [
   // The longest first, so that the others fill the time beside them.
   {
     ...tests("browser calls", ...browserTests((file) => !isOfDashboard(file))),
-    needs: [CHROMIUM, POSTGRES, NATS, GO, FFMPEG],
+    needs: [CHROMIUM, POSTGRES, NATS, ...GO, FFMPEG],
   },
   // Several processes on one PostgreSQL, joined by NATS.
   { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
@@ -90,8 +115,11 @@ const SUITES: readonly Suite[] = [
   { ...tests("unit recordings", ...inSrc(RECORDINGS)), needs: [POSTGRES] },
   { ...tests("rest", ...halfOf("test/rest", 0)), isShortLived: true },
   { ...tests("rest more", ...halfOf("test/rest", 1)), isShortLived: true },
-  // Against a real S3-compatible service, which its first run builds in a minute: early enough that it is not the last of all.
-  { ...tests("storage", "./test/storage"), needs: [GO, POSTGRES, FFMPEG] },
+  // Recordings as players see them, in full against a real S3-compatible service: early, because its first run builds that.
+  {
+    ...tests("storage", ...(isFull ? ["./test/storage"] : ["./test/storage/mending.test.ts"])),
+    needs: [...GO, POSTGRES, FFMPEG],
+  },
   // Several processes on one port, killed and stopped.
   tests("workers", "./test/workers"),
   tests("attack", "./test/attack"),
@@ -116,7 +144,7 @@ const SUITES: readonly Suite[] = [
   // In full every form in which Parley is installed is built and tried, some in a bare root; pages of the executable are opened in a browser.
   {
     ...tests("release", "./test/release"),
-    needs: [CHROMIUM, GO, { program: "debootstrap", name: "debootstrap" }],
+    needs: [CHROMIUM, ...GO, { program: "debootstrap", name: "debootstrap" }],
   },
   tests("model", "./test/model"),
   tests("fuzz", "./test/fuzz"),
@@ -151,9 +179,6 @@ const FULL = {
   PARLEY_TEST_LONG: "1",
   PARLEY_TEST_MODEL_STEPS: "250000",
 };
-
-const args = process.argv.slice(2);
-const isFull = args.includes("--full");
 
 /**
  * Most suites wait for timers and processes more than they compute: five of them keep two cores busy. Suites under load come last,
@@ -252,27 +277,20 @@ async function run(at: number, suite: Suite): Promise<void> {
 function savingsOf({ counts, isShortLived = false }: Suite): Record<string, string> {
   // The compiler is a Go program: with GOGC it collects its garbage less often.
   if (!counts) return { GOGC: "400" };
-  return isShortLived && !args.includes("--full") ? SHORT_LIVED : {};
+  return isShortLived && !isFull ? SHORT_LIVED : {};
 }
 
-/** All of them in full; otherwise without the long ones whose subject others touch too. */
 function browserTests(isChosen: (file: string) => boolean): string[] {
-  const long = [
-    "dashboard/application",
-    "dashboard/keyboard",
-    "dashboard/live",
-    "dashboard/many",
-    "dashboard/nodes",
-    "dashboard/text",
-    "meetings-embed",
-    "meetings-keyboard",
-    "meetings-looks",
-    "recordings/recordings",
-    "recordings/seeking",
-  ].map((name) => `${name}.test.ts`);
-  const left = process.argv.includes("--full") ? [] : long;
   const all = [...new Bun.Glob("**/*.test.ts").scanSync("test/browser")].sort();
-  return all.filter((file) => isChosen(file) && !left.includes(file)).map((file) => `./test/browser/${file}`);
+  return all.filter(isChosen).map((file) => `./test/browser/${file}`);
+}
+
+/** The same, or the files in it without those that only run in full. */
+function withoutLong(path: string): string[] {
+  const here = path.replace("./", "");
+  if (isFull || !LONG.some((file) => file.startsWith(here))) return [path];
+  const files = here.endsWith(".ts") ? [here] : [...new Bun.Glob(`${here}/**/*.test.ts`).scanSync(".")].sort();
+  return files.filter((file) => !LONG.includes(file)).map((file) => `./${file}`);
 }
 
 function inSrc(folders: readonly string[]): string[] {
