@@ -8,10 +8,22 @@ import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PostgresServer } from "../src/store/testing/postgres.ts";
+import {
+  CHROMIUM,
+  type DebianPackage,
+  FFMPEG,
+  GO_TOOLS,
+  install,
+  isThere,
+  NATS,
+  POSTGRES,
+} from "./support/packages.ts";
 import { bundleService } from "./support/service-bundle.ts";
 
 const args = process.argv.slice(2);
 const isFull = args.includes("--full");
+/** The S3-compatible service is built with it, in two minutes of CPU time: only in full. */
+const GO = isFull ? [GO_TOOLS] : [];
 
 interface Suite {
   readonly name: string;
@@ -24,36 +36,10 @@ interface Suite {
   readonly isShortLived?: boolean;
 }
 
-interface DebianPackage {
-  /** A name to be found in PATH, or a pattern of where it is. */
-  readonly program: string;
-  readonly name: string;
-  /** A program that is there on many machines, and does the same more slowly. */
-  readonly instead?: string;
-}
-
-const POSTGRES: DebianPackage = { program: "/usr/lib/postgresql/*/bin/initdb", name: "postgresql" };
-const NATS: DebianPackage = { program: "nats-server", name: "nats-server" };
-
-const CHROMIUM: DebianPackage = {
-  program: "chromium-headless-shell",
-  name: "chromium-headless-shell",
-  instead: "chromium",
-};
-
-/** Builds the S3-compatible service that buckets are tested with, which takes two minutes of CPU time: only in full. */
-const GO: readonly DebianPackage[] = isFull ? [{ program: "go", name: "golang-go" }] : [];
-/** For ffprobe, which judges recordings as players do. */
-const FFMPEG: DebianPackage = { program: "ffprobe", name: "ffmpeg" };
-
-/** Folders of src/ whose tests mostly wait, for databases, other processes and timers: suites of their own run beside the others. */
-const STORES: readonly string[] = ["durable", "engine", "history", "store"];
-const COMMANDS: readonly string[] = ["cli"];
-const RECORDINGS: readonly string[] = ["meetings", "recordings", "remote"];
-
 /** Files that cost much, and whose subject others touch too: only in full. */
 const LONG: readonly string[] = [
   "attack/recording-menders",
+  "attack/recordings",
   "attack/replays",
   "browser/dashboard/application",
   "browser/dashboard/keyboard",
@@ -62,16 +48,27 @@ const LONG: readonly string[] = [
   "browser/dashboard/nodes",
   "browser/dashboard/rules",
   "browser/dashboard/text",
+  "browser/dashboard/webhooks",
   "browser/meetings-embed",
   "browser/meetings-keyboard",
   "browser/meetings-looks",
+  "browser/react",
   "browser/recordings/recordings",
   "browser/recordings/seeking",
   "client/package",
   "defaults/places",
+  "docs/examples-readme",
   "docs/react-chat",
   "durable/schedule",
+  "faults/moved-store",
+  "nodes/starts",
+  "soak/soak",
 ].map((name) => `test/${name}.test.ts`);
+
+/** Folders of src/ whose tests mostly wait, for databases, other processes and timers: suites of their own run beside the others. */
+const STORES: readonly string[] = ["durable", "engine", "history", "store"];
+const COMMANDS: readonly string[] = ["cli"];
+const RECORDINGS: readonly string[] = ["meetings", "recordings", "remote"];
 
 const bun = process.execPath;
 const tool = (name: string): string => join("node_modules", ".bin", name);
@@ -158,7 +155,7 @@ const SUITES: readonly Suite[] = [
   { ...tests("upgrade", "./test/upgrade"), needs: [POSTGRES, NATS] },
   // The same for half an hour is `npm run soak`.
   { ...tests("soak", "./test/soak"), needs: [POSTGRES, NATS] },
-  { ...tests("cluster partition", "./test/cluster/partition.test.ts"), needs: [POSTGRES, NATS] },
+  ...(isFull ? [{ ...tests("cluster partition", "./test/cluster/partition.test.ts"), needs: [POSTGRES, NATS] }] : []),
 ];
 
 /**
@@ -313,34 +310,6 @@ function halfOf(folder: string, half: 0 | 1): string[] {
 /** Two suites share the browser's tests: one has the dashboard, the other all pages that talk to each other. */
 function isOfDashboard(file: string): boolean {
   return file.startsWith("dashboard/") || file.startsWith("docs.");
-}
-
-/** Installs missing packages if it may; otherwise prints the command, and the suites that need them fail with the same text. */
-function install(packages: readonly DebianPackage[]): void {
-  const missing = [...new Set(packages.filter(({ program }) => !isThere(program)))];
-  if (missing.length === 0) return;
-  const isReplaced = ({ instead = "" }: DebianPackage): boolean => instead !== "" && isThere(instead);
-  const names = missing.filter((one) => !isReplaced(one)).map(({ name }) => name);
-  const command = `apt-get install -y ${names.join(" ")}`;
-  if (process.getuid?.() !== 0 || !Bun.which("apt-get")) {
-    if (names.length > 0) console.error(`test: ${names.join(", ")} missing: ${command}`);
-    return;
-  }
-  console.log(`test: installing ${missing.map(({ name }) => name).join(", ")} (once)`);
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  const apt = (step: string): void => {
-    Bun.spawnSync(["sh", "-c", step], { stdio: ["ignore", "ignore", "inherit"], env });
-  };
-  // Without a network it must fail soon.
-  apt("apt-get update -q -o Acquire::Retries=0 -o Acquire::http::Timeout=20");
-  if (names.length > 0) apt(command);
-  // Each by itself, because a release of Debian may not have it; with the program of the same version that it replaces.
-  for (const { name, instead } of missing.filter(isReplaced)) apt(`apt-get install -y ${name} ${instead}`);
-}
-
-function isThere(program: string): boolean {
-  if (!program.startsWith("/")) return Bun.which(program) !== null;
-  return [...new Bun.Glob(program.slice(1)).scanSync("/")].length > 0;
 }
 
 /** The names of the tests that a JUnit report says have failed. */

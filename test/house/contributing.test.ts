@@ -31,9 +31,9 @@ const { permissions, jobs } = Bun.YAML.parse(read(".github/workflows/test.yml"))
 const image = /^FROM (\S+)$/m.exec(dockerfile)?.[1] ?? "";
 
 test("the list of Debian packages is what the suites need", () => {
-  const needed = [...read("test/run.ts").matchAll(/\bprogram: "[^"]+",\s*name: "([^"]+)"/g)].map(
-    ([, name = ""]) => name,
-  );
+  const needed = [
+    ...(read("test/run.ts") + read("test/support/packages.ts")).matchAll(/\bprogram: "[^"]+",\s*name: "([^"]+)"/g),
+  ].map(([, name = ""]) => name);
   expect(read(PACKAGES).trimEnd().split("\n")).toEqual([...new Set(needed)].sort());
 });
 
