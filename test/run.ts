@@ -178,11 +178,11 @@ const FULL = {
 };
 
 /**
- * Most suites wait for timers and processes more than they compute: four of them keep two cores busy. Suites under load come last,
+ * Most suites wait for timers and processes more than they compute: three of them keep two cores busy. Suites under load come last,
  * two at a time, when at most one of the others is left. In full three are at a time, because they start services from the sources;
  * and suites that measure times as the specification states them come last too, each with the machine to itself.
  */
-const [SUITES_AT_A_TIME, LAST_AT_A_TIME, BESIDE_LAST] = isFull ? [3, 1, 0] : [4, 2, 1];
+const [SUITES_AT_A_TIME, LAST_AT_A_TIME, BESIDE_LAST] = isFull ? [3, 1, 0] : [3, 2, 1];
 const LOADS: readonly string[] = ["cluster", "soak", "cluster partition", "upgrade"];
 const EXACT: readonly string[] = ["attack", "browser calls", "conformance", "faults", "nodes", "turn", "workers"];
 const isLast = ({ name }: Suite): boolean => LOADS.includes(name) || (isFull && EXACT.includes(name));

@@ -24,7 +24,7 @@ afterAll(() => cluster.stop());
 
 const tail = (server: Server, query = ""): Promise<TailReader> => TailReader.open(server.url, server.adminToken, query);
 
-/** Of so many nodes: one that has just started may not know all others yet. */
+/** A tail of this number of nodes: one that has just started may not know all others yet. */
 const tailOf = (nodes: number, server: Server): Promise<TailReader> =>
   found(`a tail of ${nodes} nodes`, async () => {
     const reader = await tail(server);
