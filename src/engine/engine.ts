@@ -68,6 +68,8 @@ export interface DirectAttempt {
   number: number;
   /** When the first attempt was made, monotonic ms of the engine. */
   firstMs: number;
+  /** The node of the sender expects the peer back: it is tried again where no node has delivered it, also if that is not certain. */
+  isHeld: boolean;
   /** Set by the engine: an attempt had a subscriber that has not answered. Until one confirms the message, it is not certain that none has it. */
   isUnanswered: boolean;
   /** Set by the engine: the connections it was delivered to, if a node confirms that after the attempt has ended with DEFERRED. */

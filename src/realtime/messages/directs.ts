@@ -159,6 +159,7 @@ export class Directs {
     const isHere = target?.hasOther(sender) === true;
     // The hold may end while other nodes answer: the peer that connects here meanwhile must not be "not found".
     const wasHeld = !isHere && holds.isHeld(spaceId, to);
+    if (attempt) attempt.isHeld = wasHeld;
     if (wasHeld && attempt && !attempt.isNext) this.waiting.onDeferred(attempt);
     const elsewhere = engine.send(spaceId, to, orAfterRoster(envelope, target), isHere, attempt);
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
@@ -293,6 +294,7 @@ const newAttempt = (spaceId: SpaceId, to: string, onDeferred: OnDeferred): Direc
   onDeferred,
   number: 0,
   firstMs: 0,
+  isHeld: false,
   isUnanswered: false,
   delivered: 0,
   isNext: false,

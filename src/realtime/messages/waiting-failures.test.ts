@@ -17,6 +17,7 @@ function sendOf({ onDeferred }: WaitingSends, order: number): WaitingSend {
     onDeferred,
     number: 0,
     firstMs: 0,
+    isHeld: false,
     isUnanswered: false,
     delivered: 0,
     isNext: false,

@@ -222,6 +222,7 @@ function sendOf(waiting: WaitingSends, order: number): WaitingSend {
     onDeferred: waiting.onDeferred,
     number: 0,
     firstMs: 0,
+    isHeld: false,
     isUnanswered: false,
     delivered: 0,
     isNext: false,

@@ -41,6 +41,7 @@ function sending(node: TestNode, to = "eve"): Sending {
     onDeferred,
     number: 0,
     firstMs: 0,
+    isHeld: false,
     isUnanswered: false,
     delivered: 0,
     isNext: false,

@@ -10,6 +10,7 @@ const ATTEMPT: DirectAttempt = {
   onDeferred: () => undefined,
   number: 0,
   firstMs: 0,
+  isHeld: false,
   isUnanswered: false,
   delivered: 0,
   isNext: false,
@@ -68,6 +69,18 @@ test("without a receipt, every node is asked; what none of them has may still wa
   pending.decide(2, [{ node: "n1", count: 0, isDeferred: true }], false);
   pending.decide(3, [{ node: "n1", count: 0 }], false);
   expect(await Promise.all(counts)).toEqual([1, DEFERRED, UNAVAILABLE]);
+});
+
+test("without a receipt, a message to a peer that the sender's node holds is tried again; the last attempt must be certain", async () => {
+  const { pending, pass } = kit();
+  const attempt = { ...ATTEMPT, isHeld: true };
+  const first = pending.add(1, "text", attempt, "ann");
+  pass(ASK_ALL_AFTER_MS);
+  pending.decide(1, [{ node: "n1", count: 0 }], false);
+  attempt.isLast = true;
+  const last = pending.add(1, "text", attempt, "ann");
+  pending.decide(1, [{ node: "n1", count: 0 }], false);
+  expect(await Promise.all([first, last])).toEqual([DEFERRED, UNAVAILABLE]);
 });
 
 test("an attempt that had no receipt makes the last one uncertain, too", async () => {

@@ -8,7 +8,7 @@
  *     a node does not deliver it any more            200 ms later                                OVERTAKEN
  *     a node had no connection, nothing else         500 ms later every node is asked            decide(): any of these, or 0
  *     no subscriber, or the last attempt             every node is asked at once (*)             decide(): the same
- *     nothing                                        500 ms later every node is asked            decide(): the same, UNAVAILABLE instead of 0
+ *     nothing                                        500 ms later every node is asked            decide(): the same, UNAVAILABLE instead of 0, DEFERRED where it is held
  *     nothing after that                             after the timeout                           UNAVAILABLE
  *
  * (*) With `isHere`, only those that are awaited.
@@ -239,7 +239,8 @@ export class PendingDirectMessages {
     if (isLate || one.isLate) return this.finish(number, one, OVERTAKEN);
     // What is tried again may be uncertain: it keeps its number, so that it cannot arrive twice.
     const isUnknown = isUncertain || this.mayHaveReachedGone(one);
-    if (isDeferred && !(isUnknown && one.attempt?.isLast)) {
+    const isHeld = one.attempt?.isHeld === true && !one.attempt.isLast;
+    if (isHeld || (isDeferred && !(isUnknown && one.attempt?.isLast))) {
       // Now, and not when its sender goes on: nothing may be sent in between.
       if (!one.isHere) one.attempt?.onDeferred(one.attempt);
       return this.finish(number, one, DEFERRED);
