@@ -185,7 +185,9 @@ export class Directs {
     // Not known to have reached all connections. It is decided nevertheless: a further attempt would reach those of this node twice.
     if (here > 0 && (elsewhere === UNAVAILABLE || elsewhere === OVERTAKEN)) return OVERTAKEN;
     if (here > 0) return here + reached;
-    return elsewhere === 0 && (wasHeld || holds.isHeld(spaceId, to)) ? DEFERRED : elsewhere;
+    // Also where it is not known whether another node has it: further attempts keep its number, so that it cannot arrive twice.
+    const mayReturn = (elsewhere === 0 || elsewhere === UNAVAILABLE) && (wasHeld || holds.isHeld(spaceId, to));
+    return mayReturn ? DEFERRED : elsewhere;
   }
 
   private sent(
