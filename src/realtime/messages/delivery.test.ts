@@ -252,6 +252,22 @@ describe("when the engine cannot reach other nodes", () => {
     expect(ann.newFrames()).toEqual(["error backend_error r1"]);
   });
 
+  test("a message to a peer that is expected back waits for it, although it is not known whether another node has it", async () => {
+    const answers = [UNAVAILABLE, 0];
+    const world = worldWith({ send: async () => answers.shift() ?? 1 });
+    world.join("ben", "c", { expiresInMs: 1000 });
+    const ann = world.connect("ann");
+    world.advance(1000);
+    ann.send("ben", 1);
+    await turn();
+    expect(ann.newFrames()).toEqual([]);
+    for (let ms = 0; ms < 3000; ms += 50) {
+      world.advance(50);
+      await turn();
+    }
+    expect(ann.newFrames()).toEqual(["ack r1"]);
+  });
+
   test("and the answer comes after the sender has disconnected, nothing is written", async () => {
     for (const reached of [1, 0]) {
       const world = worldWith({ send: async () => reached });

@@ -49,7 +49,7 @@ export type Receipt = Pick<DeliveryCount, "count" | "isDeferred" | "isLate"> & P
 interface PendingDirectMessage {
   /** As sent. */
   readonly text: string;
-  /** This node delivers it too: a count of 0 need not be certain, so it is not sent to every node. */
+  /** This node delivers it too: where the servers know no other subscription for the peer, not every node is asked. */
   readonly isHere: boolean;
   readonly resolve: (result: SendResult) => void;
   readonly sentMs: number;
