@@ -56,6 +56,16 @@ test("a member that does not come back leaves 10 s after the start", async () =>
   expect(leftovers(world)).toEqual({});
 });
 
+test("after 16 s without the service it is expected for 20 s: clients wait longer between attempts", async () => {
+  const { world } = await restarted(16_000);
+  const ben = subscribed(world, "ben");
+  ben.take();
+  world.advance(18_000);
+  expect(ben.take()).toEqual([]);
+  world.advance(2000);
+  expect(ben.newFrames()).toEqual(['left: ann{"n":1}']);
+});
+
 test("a direct message waits for a peer that comes back after the restart", async () => {
   const { world } = await restarted();
   const ben = world.connect("ben");

@@ -24,6 +24,8 @@ import { type PeerName, ReturnedPeers } from "./returned-peers.ts";
 
 /** A node must be back within this time for its note to count. */
 const NOTE_MS = 30_000;
+/** Clients wait between their attempts for as long as they have tried so far, and a fifth more. */
+const WAIT_PER_AWAY = 1.25;
 /** Notes have times of the clock of the node that wrote them, which may be that far from this one's. */
 const SKEW_MAX_MS = 5000;
 /** A store that does not answer must not keep a node from stopping. */
@@ -122,7 +124,7 @@ export class Notes {
   /** This node starts: from now on members of the notes are expected back. Never rejects. */
   async readAll(): Promise<void> {
     const { heldMembers, clock } = this.parts;
-    await this.read(this.believed(heldMembers?.take(clock.wallMs())), () => HOLD_MS, LINGERING_MAX);
+    await this.read(this.believed(heldMembers?.take(clock.wallMs())), (note) => this.returnMs(note), LINGERING_MAX);
   }
 
   /** Notes that a node reads which starts. It waits until it knows who has come back to the others. */
@@ -167,6 +169,15 @@ export class Notes {
   private leftOf({ untilMs }: HeldMembersNote): number {
     const writtenMs = untilMs - NOTE_MS;
     return Math.min(HOLD_MS, writtenMs + HOLD_MS + SKEW_MAX_MS - this.parts.clock.wallMs());
+  }
+
+  /**
+   * For how long its members are expected by a node that starts. Clients double the time between their attempts: those that have tried
+   * in vain for long make the next one late.
+   */
+  private returnMs({ untilMs }: HeldMembersNote): number {
+    const awayMs = this.parts.clock.wallMs() - (untilMs - NOTE_MS);
+    return Math.min(Math.max(HOLD_MS, awayMs * WAIT_PER_AWAY), NOTE_MS);
   }
 
   /** Without the note members leave and join; nothing else depends on it. That the store does not answer is logged elsewhere. */

@@ -66,9 +66,16 @@ export class SdkService {
 
   private async restart(): Promise<void> {
     await Promise.all(this.cluster.nodes.map((node) => node.kill("SIGTERM")));
-    await Promise.all(this.ports.map((_, at) => this.cluster.begin(at)));
-    for (const [at, ports] of this.ports.entries()) ports.push(portOf(this.cluster.node(at)));
-    this.balancer.use(...this.cluster.nodes.map(portOf));
+    const ready: number[] = [];
+    // As a balancer that asks nodes whether they are ready: the first one that is gets the clients at once.
+    const begin = async (ports: number[], at: number): Promise<void> => {
+      await this.cluster.begin(at);
+      const port = portOf(this.cluster.node(at));
+      ports.push(port);
+      ready.push(port);
+      this.balancer.use(...ready);
+    };
+    await Promise.all(this.ports.map(begin));
   }
 }
 
