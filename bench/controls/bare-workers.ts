@@ -2,12 +2,13 @@
  * The floor of a hop: several bare processes on one port, each with native topics of its own, that pass each message to the others over a
  * Unix socket for each pair, all messages of a turn in one write. Frames are parsed, built and acked as in servers/bare-bun.ts; there are no
  * peers and no checks. `/s/CHANNEL` subscribes, `/p/CHANNEL` only publishes; `/j/CHANNEL?peer=ID` subscribes and joins: it gets the channel's roster, and
- * the subscribers of all processes learn that it has come, and has gone. Usage: bare-workers.ts COUNT
+ * the subscribers of all processes learn that it has come, and has gone; `/p/direct?peer=ID` gets direct messages: every process knows which one has that peer, and
+ * passes a message there only. Usage: bare-workers.ts COUNT
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Socket } from "bun";
+import type { ServerWebSocket, Socket } from "bun";
 
 const CHUNK_BYTES = 256 * 1024;
 const LENGTH_BYTES = 4;
@@ -20,10 +21,14 @@ interface Peer {
   /** Absent: it does not join. */
   readonly id: string | undefined;
   readonly isSubscriber: boolean;
+  /** Direct messages to this name are for it. */
+  readonly name: string | undefined;
 }
 
 interface Frame {
+  readonly type: "publish" | "send";
   readonly channel: string;
+  readonly to: string;
   readonly data: unknown;
   readonly requestId: string;
 }
@@ -104,6 +109,10 @@ class Arrivals {
   }
 }
 
+/** Topics that are no channels: a direct message to the peer named behind it, and that the process which writes it has that peer. */
+const TO_PEER = "\u0001";
+const PEER_IS_HERE = "\u0002";
+
 const JOINED = '{"type":"joined","peer":';
 const LEFT = '{"type":"left","peer":';
 
@@ -137,21 +146,34 @@ async function work(index: number, count: number, port: number, folder: string):
     for (const hop of hops) if (!hop.isEmpty) hop.flush();
   };
   const rosters = new Rosters();
-  const arrivals = (): Arrivals =>
+  const peers = new Map<string, ServerWebSocket<Peer> | Hop>();
+  const arrivals = (from: Hop): Arrivals =>
     new Arrivals((topic, frame) => {
+      if (topic.startsWith(TO_PEER)) return toPeer(topic.slice(TO_PEER.length), frame);
+      if (topic.startsWith(PEER_IS_HERE)) return void peers.set(topic.slice(PEER_IS_HERE.length), from);
       rosters.apply(topic, frame);
       server.publish(topic, frame);
     });
-  const pass = (channel: string, frame: string): void => {
-    for (const hop of hops) hop.add(channel, frame);
+  const openTurn = (): void => {
     if (isTurnOpen) return;
     isTurnOpen = true;
     setImmediate(endTurn);
   };
+  const pass = (channel: string, frame: string): void => {
+    for (const hop of hops) hop.add(channel, frame);
+    openTurn();
+  };
+  const toPeer = (name: string, frame: string): void => {
+    const peer = peers.get(name);
+    if (!(peer instanceof Hop)) return void peer?.send(frame);
+    peer.add(TO_PEER + name, frame);
+    openTurn();
+  };
   const handler = {
     open: (socket: Socket<Arrivals>) => {
-      socket.data = arrivals();
-      hops.push(new Hop(socket));
+      const hop = new Hop(socket);
+      socket.data = arrivals(hop);
+      hops.push(hop);
     },
     data: (socket: Socket<Arrivals>, bytes: Buffer) => socket.data.read(bytes),
   };
@@ -167,7 +189,8 @@ async function work(index: number, count: number, port: number, folder: string):
       const url = new URL(request.url);
       const [, kind, channel = ""] = url.pathname.split("/");
       const id = kind === "j" ? (url.searchParams.get("peer") ?? "") : undefined;
-      const isUpgraded = self.upgrade(request, { data: { channel, id, isSubscriber: kind !== "p" } });
+      const name = channel === "direct" ? (url.searchParams.get("peer") ?? "") : undefined;
+      const isUpgraded = self.upgrade(request, { data: { channel, id, isSubscriber: kind !== "p", name } });
       return isUpgraded ? undefined : new Response("", { status: 400 });
     },
     websocket: {
@@ -175,8 +198,12 @@ async function work(index: number, count: number, port: number, folder: string):
       sendPings: false,
       perMessageDeflate: false,
       open: (socket) => {
-        const { channel, id, isSubscriber } = socket.data;
+        const { channel, id, isSubscriber, name } = socket.data;
         if (isSubscriber) socket.subscribe(channel);
+        if (name !== undefined) {
+          peers.set(name, socket);
+          pass(PEER_IS_HERE + name, "");
+        }
         if (id === undefined) return;
         const frame = `${JOINED}${JSON.stringify(id)}}`;
         rosters.apply(channel, frame);
@@ -193,7 +220,12 @@ async function work(index: number, count: number, port: number, folder: string):
         pass(channel, frame);
       },
       message: (socket, text) => {
-        const { channel, data, requestId } = JSON.parse(text as string) as Frame;
+        const { type, channel, to, data, requestId } = JSON.parse(text as string) as Frame;
+        if (type === "send") {
+          toPeer(to, JSON.stringify({ type: "direct", from: "peer-00000", data }));
+          socket.send(JSON.stringify({ type: "ack", requestId }));
+          return;
+        }
         const frame = JSON.stringify({ type: "message", channel, from: "peer-00000", data });
         socket.publish(channel, frame);
         socket.send(JSON.stringify({ type: "ack", requestId }));

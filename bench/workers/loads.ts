@@ -73,7 +73,7 @@ const PLAIN: readonly Compared[] = [
     receivers: 10,
     placements: 1,
   },
-  { load: direct("direct", 1), receivers: 1, placements: 1, atMost: { 2: 1.5, 4: 1.8 } },
+  { load: direct("direct", 1), receivers: 1, placements: 1, hasFloor: true, atMost: { 2: 1.5, 4: 1.8 } },
 ];
 
 /** Without subscribers, only the store gets a message. */

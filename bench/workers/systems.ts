@@ -100,13 +100,12 @@ export const startAny = (system: System, onOneCore: boolean): Promise<AnyService
 
 async function startBare(count: number): Promise<AnyService> {
   const server = await startProgram([...ON_SERVER_CORE, process.execPath, "--no-env-file", BARE, String(count)]);
-  const { direct: _none, ...dialect } = json;
   return {
     port: Number(server.url.port),
     pids: [server.pid, ...childrenOf(server.pid)],
-    dialect,
+    dialect: json,
     joining: {
-      ...dialect,
+      ...json,
       subscriber: (index, channel) => ({
         path: `/j/${channel}?peer=${index}`,
         steps: [{ expect: '"snapshot":true' }],
