@@ -11,10 +11,10 @@
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { type FanOut, measureFanOut, type Pace } from "./cluster/fan-out.ts";
+import { type FanOut, measureDirect, measureFanOut, type Pace } from "./cluster/fan-out.ts";
 import { measureIdle } from "./cluster/idle.ts";
 import { measurePresence } from "./cluster/presence.ts";
-import { Report } from "./cluster/report.ts";
+import { DIRECT, keyOf, Report } from "./cluster/report.ts";
 import { ALONE, alone, BEFORE, Ground, onNats, type System } from "./cluster/systems.ts";
 import { Crowds } from "./lib/crowds.ts";
 import { keep, machine } from "./lib/report.ts";
@@ -102,7 +102,9 @@ async function measure({ effort, parts, before, wanted }: Order, processes: Asyn
       const [beganMs, databaseBefore] = [performance.now(), ground.postgresSeconds()];
       if (parts.has("fan-out")) {
         await measureFanOut(system, WARM_UP, effort);
-        for (const load of FAN_OUTS) report.fanOut(load).add(name, await measureFanOut(system, load, effort));
+        for (const load of FAN_OUTS) report.add(keyOf(load), name, await measureFanOut(system, load, effort));
+        const direct = await measureDirect(system, effort);
+        if (direct) report.add(DIRECT, name, direct);
       }
       if (crowds && isParley && name !== BEFORE) report.presence.add(name, await measurePresence(crowds, system));
       const seconds = (performance.now() - beganMs) / 1000;

@@ -5,15 +5,26 @@ import type { IdleFigures } from "./idle.ts";
 import type { PresenceFigures } from "./presence.ts";
 import { ALONE, BEFORE, onNats } from "./systems.ts";
 
-/** The target: a delivery to 1,000 subscribers on two nodes, compared with the same on one. */
-const JUDGED: FanOut = { subscribers: 1000, inFlight: 1 };
-const TARGET_RATIO = 1.5;
+/** The load of direct messages. */
+export const DIRECT = "direct messages, 1 in flight";
+
+export const keyOf = ({ subscribers, inFlight }: FanOut): string => `${subscribers} subscribers, ${inFlight} in flight`;
+
+/** What two nodes may cost, compared with one, by load. */
+const TWO_NODES_AT_MOST: Readonly<Record<string, number>> = {
+  [keyOf({ subscribers: 1000, inFlight: 1 })]: 1.12,
+  [keyOf({ subscribers: 10, inFlight: 1 })]: 2.2,
+  [keyOf({ subscribers: 10, inFlight: 16 })]: 2,
+  [DIRECT]: 2,
+};
+/** The same for a connect that joins a channel of ten. */
+const CONNECT_AT_MOST = 1.6;
+/** One process of this tree is compared with one of another by this load. */
+const JUDGED = keyOf({ subscribers: 1000, inFlight: 1 });
 /** RSS of a node on NATS per idle peer. */
 const NODE_BYTES_MAX = 5000;
 /** Runs of the same program differ by this much. */
 const NOT_SLOWER = 1.05;
-
-export const keyOf = ({ subscribers, inFlight }: FanOut): string => `${subscribers} subscribers, ${inFlight} in flight`;
 
 interface Verdict {
   readonly text: string;
@@ -45,22 +56,27 @@ export class Report {
 
   constructor(private readonly systems: readonly string[]) {}
 
-  fanOut(load: FanOut): Rounds<FanOutFigures> {
-    const rounds = this.fanOuts.get(keyOf(load)) ?? new Rounds<FanOutFigures>();
-    this.fanOuts.set(keyOf(load), rounds);
-    return rounds;
+  /** `load`: its name. */
+  add(load: string, system: string, figures: FanOutFigures): void {
+    const rounds = this.fanOuts.get(load) ?? new Rounds<FanOutFigures>();
+    this.fanOuts.set(load, rounds);
+    rounds.add(system, figures);
   }
 
   get verdicts(): Verdict[] {
-    const judged = this.fanOut(JUDGED);
+    const two = onNats(2);
     const bounded = (text: string, ratio: number, atMost: number): Verdict[] =>
       Number.isNaN(ratio) ? [] : [{ text, ratio, atMost, holds: ratio <= atMost }];
-    const verdict = (text: string, system: string, control: string, atMost: number): Verdict[] =>
-      bounded(text, judged.median(system, "nsPerDelivery") / judged.median(control, "nsPerDelivery"), atMost);
+    const ns = (load: string, system: string): number =>
+      this.fanOuts.get(load)?.median(system, "nsPerDelivery") ?? Number.NaN;
+    const connect = (system: string): number => this.idle.median(system, "usPerConnect");
     return [
       ...bounded(`bytes of RSS per idle peer: ${onNats(1)}`, this.idle.median(onNats(1), "nodeBytes"), NODE_BYTES_MAX),
-      ...verdict(`${keyOf(JUDGED)}: ${onNats(2)} against ${ALONE}`, onNats(2), ALONE, TARGET_RATIO),
-      ...verdict(`${keyOf(JUDGED)}: ${ALONE} against ${BEFORE}`, ALONE, BEFORE, NOT_SLOWER),
+      ...Object.entries(TWO_NODES_AT_MOST).flatMap(([load, atMost]) =>
+        bounded(`${load}: ${two} against ${ALONE}`, ns(load, two) / ns(load, ALONE), atMost),
+      ),
+      ...bounded(`a connect that joins a channel of ten: ${two}`, connect(two) / connect(ALONE), CONNECT_AT_MOST),
+      ...bounded(`${JUDGED}: ${ALONE} against ${BEFORE}`, ns(JUDGED, ALONE) / ns(JUDGED, BEFORE), NOT_SLOWER),
     ];
   }
 
