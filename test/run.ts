@@ -4,10 +4,12 @@
  *   --full    the long suites completely, instead of a sample
  *   NAME…     only the suites whose names begin with one of these: npm test -- unit rest
  */
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PostgresServer } from "../src/store/testing/postgres.ts";
+import { counted, failedIn } from "./support/junit.ts";
+import { newTemporaryFolder, temporaryPlace } from "./support/memory-folder.ts";
 import {
   CHROMIUM,
   type DebianPackage,
@@ -195,7 +197,15 @@ if (unknown) {
 }
 const asked = args.includes("--check") ? CHECKS : SUITES;
 const chosen = asked.filter((suite) => names.length === 0 || names.some((name) => suite.name.startsWith(name)));
-const folder = mkdtempSync(join(tmpdir(), "parley-test-"));
+/** For all suites, and removed with what they leave. In full it is on the disk, as the folders of users are. */
+const folder = newTemporaryFolder(isFull ? tmpdir() : temporaryPlace());
+Object.assign(process.env, { PARLEY_TEST_DISK: tmpdir(), TMPDIR: folder });
+const removeAll = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.on(signal, () => {
+    removeAll();
+    process.exit(1);
+  });
 let passed = 0;
 let failed = 0;
 /** What failed, to be read at the end of a long output. */
@@ -213,7 +223,7 @@ const atATime = (suites: typeof all, count: number): Promise<void>[] =>
 const workers = atATime(most, SUITES_AT_A_TIME);
 await allBut(workers, BESIDE_LAST);
 await Promise.all([...workers, ...atATime(last, LAST_AT_A_TIME)]);
-rmSync(folder, { recursive: true });
+removeAll();
 if (passed + failed === 0) failed = 1;
 if (failures.length > 0) console.log(`\nfailed:\n${failures.map((one) => `  ${one}`).join("\n")}`);
 console.log(`\n${passed} passed, ${failed} failed`);
@@ -310,25 +320,4 @@ function halfOf(folder: string, half: 0 | 1): string[] {
 /** Two suites share the browser's tests: one has the dashboard, the other all pages that talk to each other. */
 function isOfDashboard(file: string): boolean {
   return file.startsWith("dashboard/") || file.startsWith("docs.");
-}
-
-/** The names of the tests that a JUnit report says have failed. */
-function failedIn(report: string): string[] {
-  if (!existsSync(report)) return [];
-  const cases = readFileSync(report, "utf8").matchAll(/<testcase name="([^"]*)"[^>]*?file="([^"]*)"[^>]*>\s*<failure/g);
-  return [...cases].map(([, name, file]) => `${file}: ${name}`);
-}
-
-/** [passed, failed] of a JUnit report. A runner that died without one, or failed outside a test, is a failure itself. */
-function counted(report: string, exitCode: number): [number, number] {
-  let head: string;
-  try {
-    head = /<testsuites [^>]*>/.exec(readFileSync(report, "utf8"))?.[0] ?? "";
-  } catch {
-    return [0, 1];
-  }
-  const number = (name: string): number => Number(new RegExp(`${name}="(\\d+)"`).exec(head)?.[1] ?? 0);
-  const bad = number("failures") + number("errors");
-  const skipped = number("skipped");
-  return [number("tests") - bad - skipped, bad === 0 && exitCode !== 0 ? 1 : bad];
 }

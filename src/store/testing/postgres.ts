@@ -113,7 +113,7 @@ export class PostgresServer {
   begin(): Promise<void> {
     // Without fsync and whole pages in the log: what a killed server has written is with the kernel, and these tests cut no power.
     const wal = this.isReplicated ? "-c wal_level=replica" : "-c wal_level=minimal -c max_wal_senders=0";
-    const cheap = `-c fsync=off -c full_page_writes=off ${wal}`;
+    const cheap = `-c jit=off -c autovacuum=off -c fsync=off -c full_page_writes=off ${wal}`;
     const options = `-p ${this.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${this.folder} -c max_connections=200 ${cheap}`;
     return this.postgres(
       "pg_ctl",

@@ -11,7 +11,7 @@ import { Child } from "../../docs/support/child.ts";
 import { type Outcome, paste, stay } from "../../docs/support/shell.ts";
 import { cloneInto, installInto } from "../../support/clone.ts";
 import { addNamespace, deleteNamespace, inNamespace, must, whyNoNamespaces } from "../../support/namespaces.ts";
-import { removeFolder, tempFolder } from "../../support/temp.ts";
+import { DISK, removeFolder, tempFolder } from "../../support/temp.ts";
 
 /** Calls between two pages need an address that is not loopback: browsers offer no other. */
 const ADDRESS = "198.18.3.1/24";
@@ -43,7 +43,7 @@ export class Newcomer {
 
   static async arrive({ installs = false }: Arrival = {}): Promise<Newcomer> {
     const isApart = !installs && (await whyNoNamespaces()) === undefined;
-    const newcomer = new Newcomer(tempFolder(), isApart ? `parley-defaults-${process.pid}` : undefined);
+    const newcomer = new Newcomer(tempFolder(DISK), isApart ? `parley-defaults-${process.pid}` : undefined);
     await newcomer.take(installs);
     if (newcomer.namespace) await makeNetwork(newcomer.namespace);
     return newcomer;

@@ -3,11 +3,11 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cloneInto, installInto } from "../../support/clone.ts";
 import { IS_FULL } from "../../support/slack.ts";
-import { removeFolder, tempFolder } from "../../support/temp.ts";
+import { DISK, removeFolder, tempFolder } from "../../support/temp.ts";
 import { PROJECT } from "./page.ts";
 
 export class FreshClone {
-  readonly folder = tempFolder();
+  readonly folder = tempFolder(DISK);
   /** For the environment of commands: with `npm`, if it must not download anything here. */
   path = process.env.PATH ?? "";
 
