@@ -139,7 +139,7 @@ describe("served by a node", () => {
     for (const [at, [path, look]] of SHOWN.flatMap((path) =>
       [...LOOKS, TABLET].map((look) => [path, look] as const),
     ).entries()) {
-      if (!isInSample(at, 16)) continue;
+      if (!isInSample(at, 22)) continue;
       const name = `${path} ${look.width} ${look.scheme}`;
       const context = await browser().newContext({
         viewport: { width: look.width, height: 900 },

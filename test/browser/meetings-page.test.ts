@@ -44,7 +44,8 @@ test("two visitors meet: camera, chat, hand, and leaving", async () => {
   await ada.page.getByText("You are the only one here.").waitFor();
 });
 
-test("a private room: ask, be declined, ask again, be let in", async () => {
+// Of the lobby, meetings-door.test.ts tests more.
+test.if(IS_FULL)("a private room: ask, be declined, ask again, be let in", async () => {
   const url = await rooms().room({ privacy: "private" });
   const guest = await rooms().visit(url, { expected: /403/ });
   await guest.page.getByLabel("Your name").fill("Gil");
@@ -201,7 +202,7 @@ test("a room that is over, not open yet or full says so", async () => {
   await late.button("Try again").waitFor();
 });
 
-test("autoJoin enters muted and with the camera off", async () => {
+test.if(IS_FULL)("autoJoin enters muted and with the camera off", async () => {
   const url = await rooms().room({ autoJoin: true });
   const ada = await rooms().visit(`${url}#name=Ada%E2%80%AE`);
   await ada.inside();

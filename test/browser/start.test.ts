@@ -106,7 +106,7 @@ test("two tabs see each other, exchange messages, and see each other leave", asy
   await shows(a, "roster", new RegExp(`^${nameA} \\(you\\)$`));
 });
 
-test("the second tab is one click away and in the same channel", async () => {
+test.if(IS_FULL)("the second tab is one click away and in the same channel", async () => {
   const a = await openPage(`${service.url}/?channel=chat/corner`);
   const opened = context.waitForEvent("page");
   await a.getByRole("link", { name: "second tab" }).click();
@@ -180,7 +180,7 @@ describe("a call", () => {
     }
   });
 
-  test("can be declined", async () => {
+  test.if(IS_FULL)("can be declined", async () => {
     const [a, b] = await openTwo();
     await nameOf(a);
     const nameB = await nameOf(b);
@@ -309,19 +309,22 @@ describe("without a demo", () => {
     await shows(b, "roster", nameA);
   });
 
-  test("a key without the action presence can send messages, and the page says what is missing", async () => {
-    const { _id: app } = await plain.admin.createApp();
-    const key = await plain.admin.createPublishable(app, { actions: ["publish", "subscribe"] });
-    const page = await openPage(`${plain.url}/`);
-    await page.getByLabel("Publishable key").fill(key.keyId);
-    await button(page, "Connect").click();
-    await nameOf(page);
-    await say(page, "hello?");
-    await said(page, "you hello?").waitFor();
-    await shows(page, "roster", "the key lacks the action presence");
-  });
+  test.if(IS_FULL)(
+    "a key without the action presence can send messages, and the page says what is missing",
+    async () => {
+      const { _id: app } = await plain.admin.createApp();
+      const key = await plain.admin.createPublishable(app, { actions: ["publish", "subscribe"] });
+      const page = await openPage(`${plain.url}/`);
+      await page.getByLabel("Publishable key").fill(key.keyId);
+      await button(page, "Connect").click();
+      await nameOf(page);
+      await say(page, "hello?");
+      await said(page, "you hello?").waitFor();
+      await shows(page, "roster", "the key lacks the action presence");
+    },
+  );
 
-  test("at the cap of connections the page shows it, and connects when there is a free slot", async () => {
+  test.if(IS_FULL)("at the cap of connections the page shows it, and connects when there is a free slot", async () => {
     const { _id: app } = await plain.admin.createApp();
     const key = await plain.admin.createPublishable(app);
     const cap = (maxConcurrentConnections: number | null) =>

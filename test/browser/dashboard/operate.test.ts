@@ -3,6 +3,7 @@ import { afterAll, afterEach, describe, expect, setDefaultTimeout, test } from "
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { signIn } from "../../support/dashboard.ts";
+import { isInSample } from "../../support/sample.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
 import {
@@ -165,7 +166,8 @@ describe("an operator who may only read", () => {
       ["/settings", "PARLEY_ADMIN_TOKEN"],
       ["/new-application", "ask an operator with the role admin"],
     ];
-    for (const [path, ready] of [...paths.map(([to, text]) => [`/apps/${name}${to}`, text] as const), ...operated]) {
+    const all = [...paths.map(([to, text]) => [`/apps/${name}${to}`, text] as const), ...operated];
+    for (const [path, ready] of all.filter((_, at) => isInSample(at, 3))) {
       await page.goto(`${server.url}/dashboard${path}`);
       await page.getByRole("main").getByText(ready).first().waitFor();
       const enabled = await page.locator("main button:enabled").allInnerTexts();

@@ -6,6 +6,8 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { isInSample } from "../../support/sample.ts";
+import { IS_FULL } from "../../support/slack.ts";
 import { until } from "../../support/wait.ts";
 import { attempt } from "../../support/wire/connect.ts";
 import { browserForTests, button, Dashboard } from "../support/dashboard.ts";
@@ -137,7 +139,8 @@ const fileOf = ({ name }: Picture): string => join(FOLDER, `dashboard-${name}.pn
 test("each picture shows its page as it is", async () => {
   await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken });
   const seen: Record<string, string[]> = {};
-  for (const picture of PICTURES) {
+  for (const [at, picture] of PICTURES.entries()) {
+    if (!IS_MADE && !isInSample(at, 3)) continue;
     const page = await dashboard.page(picture.path);
     await picture.show(page);
     seen[picture.name] = await outlineOf(page);
@@ -149,7 +152,10 @@ test("each picture shows its page as it is", async () => {
   }
   if (IS_MADE) writeFileSync(RECORDED, `${JSON.stringify(seen, null, 2)}\n`);
   // If this fails because pages have changed: npm run pictures.
-  expect(seen).toEqual(JSON.parse(readFileSync(RECORDED, "utf8")));
+  const recorded: Record<string, string[]> = JSON.parse(readFileSync(RECORDED, "utf8"));
+  if (IS_FULL) expect(Object.keys(seen)).toEqual(Object.keys(recorded));
+  for (const [name, outline] of Object.entries(seen))
+    expect({ name, outline }).toEqual({ name, outline: recorded[name] ?? [] });
 });
 
 test("all pictures are there, are used by the page, and are small", () => {

@@ -2,6 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { newRoom } from "../../conformance/raw/support/rooms.ts";
 import { Backend, sha256, webm } from "../../support/recordings.ts";
+import { IS_FULL } from "../../support/slack.ts";
 import { browserForTests, button, Dashboard, dialog, go, heading, link, row, toast } from "../support/dashboard.ts";
 import { filesLoaded, hasData, lengthOf, longAudio, play, seek } from "../support/playing.ts";
 import { dashboardServer, newShop, recordedVideo } from "../support/seeds.ts";
@@ -65,7 +66,7 @@ test("a recording is found, played, downloaded and deleted; the others are selec
   });
 });
 
-test("the recordings of a meeting are on its page, and seeking in one does not load it whole", async () => {
+test.if(IS_FULL)("the recordings of a meeting are on its page, and seeking in one does not load it whole", async () => {
   const room = await newRoom(server);
   const backend = new Backend(room.app);
   const { join } = await room.inside({ name: "Ann" });

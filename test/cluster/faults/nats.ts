@@ -66,7 +66,7 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
     await judgeStored("all of NATS", stored);
   });
 
-  test("a link to NATS that stalls: the node uses another server, and nothing is lost", async () => {
+  test.if(IS_FULL)("a link to NATS that stalls: the node uses another server, and nothing is lost", async () => {
     await using fleet = await cluster().fleet();
     fleet.talk();
     await flowing(fleet);
@@ -88,25 +88,28 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
     await cluster().whole();
   });
 
-  test("links to NATS that are cut repeatedly, and slow ones: nothing is lost, no member flaps", async () => {
-    await using fleet = await cluster().fleet();
-    await using stored = await cluster().fleet(STORED);
-    for (const link of cluster().links(1)) link.delay(SLOW_MS);
-    for (const one of [fleet, stored]) one.talk();
-    for (let cuts = 0; cuts < (IS_FULL ? 10 : 3); cuts++) {
-      const at = cluster().serverOf(0);
-      cluster().links(0)[at]?.cut();
-      await until("node 0 finds no other way", () => cluster().serverOf(0) >= 0);
-      cluster().links(0)[at]?.mend();
-      await Bun.sleep(UNDER_FAULT_MS / 5);
-    }
-    for (const link of cluster().links(1)) link.mend();
-    fleet.hush();
-    const { problems, figures } = await fleet.settle(SETTLE_MS);
-    show("cut and slow links", figures);
-    expect(problems).toEqual([]);
-    expect(figures.closes).toEqual({});
-    await judgeStored("cut and slow links", stored);
-    await cluster().whole();
-  });
+  test.if(IS_FULL)(
+    "links to NATS that are cut repeatedly, and slow ones: nothing is lost, no member flaps",
+    async () => {
+      await using fleet = await cluster().fleet();
+      await using stored = await cluster().fleet(STORED);
+      for (const link of cluster().links(1)) link.delay(SLOW_MS);
+      for (const one of [fleet, stored]) one.talk();
+      for (let cuts = 0; cuts < 10; cuts++) {
+        const at = cluster().serverOf(0);
+        cluster().links(0)[at]?.cut();
+        await until("node 0 finds no other way", () => cluster().serverOf(0) >= 0);
+        cluster().links(0)[at]?.mend();
+        await Bun.sleep(UNDER_FAULT_MS / 5);
+      }
+      for (const link of cluster().links(1)) link.mend();
+      fleet.hush();
+      const { problems, figures } = await fleet.settle(SETTLE_MS);
+      show("cut and slow links", figures);
+      expect(problems).toEqual([]);
+      expect(figures.closes).toEqual({});
+      await judgeStored("cut and slow links", stored);
+      await cluster().whole();
+    },
+  );
 }

@@ -5,7 +5,7 @@ export const REPEAT = Math.max(1, Number(process.env.PARLEY_TEST_REPEAT ?? 1));
 
 export const LOAD = IS_FULL
   ? ({ clients: 300, channels: 30, rate: 1000 } as const)
-  : ({ clients: 60, channels: 12, rate: 200 } as const);
+  : ({ clients: 36, channels: 12, rate: 100 } as const);
 
 /** A further fleet, on channels with history. */
 export const STORED = {
