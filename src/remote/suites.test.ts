@@ -9,10 +9,13 @@ import { openServedHistory, openServedStore } from "./testing/served.ts";
 const newFolder = newFolders();
 
 describe("a store behind a server", () =>
-  storeSuite(async () => {
-    const folder = newFolder();
-    return () => openServedStore(folder);
-  }));
+  storeSuite(
+    async () => {
+      const folder = newFolder();
+      return () => openServedStore(folder);
+    },
+    { isSample: true },
+  ));
 
 historySuite("a history behind a server", async () => {
   const folder = newFolder();

@@ -17,7 +17,7 @@ import { APP, type TestNode } from "./test-node.ts";
 const OTHER_APP = anAppId("other app");
 
 interface SuiteOptions {
-  /** Random runs with PARLEY_TEST_FULL; a fifth of them without it. */
+  /** Random runs with PARLEY_TEST_FULL; a tenth of them without it. */
   readonly runs?: number;
   /** The payload limit of what the cluster runs on. */
   readonly payloadBytes?: number;
@@ -320,5 +320,5 @@ function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadB
   describe("texts between parts of the nodes", () => texts(start));
   describe("above the payload limit", () => sizes(start, size, payloadBytes));
   test("random actions in random order lose, duplicate and reorder nothing", () =>
-    playAnyOrder(makeCluster, size, process.env.PARLEY_TEST_FULL ? runs : Math.ceil(runs / 5)));
+    playAnyOrder(makeCluster, size, process.env.PARLEY_TEST_FULL ? runs : Math.ceil(runs / 10)));
 }

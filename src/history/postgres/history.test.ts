@@ -11,13 +11,17 @@ import { openPostgresHistory } from "./history.ts";
 setDefaultTimeout(60_000);
 
 let server: PostgresServer;
+/** A database with the tables of the history, to copy. */
+let made: string;
 beforeAll(async () => {
   server = await PostgresServer.start();
+  made = await server.newDatabase();
+  await (await openPostgresHistory({ url: made })).close();
 });
 afterAll(() => server.stop());
 
 historySuite("history in PostgreSQL", async () => {
-  const url = await server.newDatabase();
+  const url = await server.newDatabase(made);
   return {
     open: (time) => {
       const skewMs = (): number => time.passedMs + time.setMs;

@@ -34,10 +34,13 @@ afterAll(() => server.stop());
 const open = (url: string): Promise<Store> => openStore("", url);
 
 describe("PostgreSQL", () =>
-  storeSuite(async () => {
-    const url = await server.newDatabase(migrated);
-    return () => open(url);
-  }));
+  storeSuite(
+    async () => {
+      const url = await server.newDatabase(migrated);
+      return () => open(url);
+    },
+    { isSample: true },
+  ));
 
 /** Two nodes on one database. */
 async function two(): Promise<{ one: Store; other: Store; close: () => Promise<void> }> {

@@ -100,8 +100,9 @@ export class PostgresServer {
   async newDatabase(copyOf?: string): Promise<string> {
     const name = `test_${++this.databases}`;
     const template = copyOf === undefined ? "" : ` TEMPLATE ${new URL(copyOf).pathname.slice(1)}`;
+    // By its files, which takes half of the CPU time that copying through the log takes.
     await using sql = new SQL({ url: this.url("postgres"), max: 1 });
-    await sql.unsafe(`CREATE DATABASE ${name}${template}`);
+    await sql.unsafe(`CREATE DATABASE ${name} STRATEGY FILE_COPY${template}`);
     return this.url(name);
   }
 
@@ -113,7 +114,8 @@ export class PostgresServer {
   begin(): Promise<void> {
     // Without fsync and whole pages in the log: what a killed server has written is with the kernel, and these tests cut no power.
     const wal = this.isReplicated ? "-c wal_level=replica" : "-c wal_level=minimal -c max_wal_senders=0";
-    const cheap = `-c jit=off -c autovacuum=off -c fsync=off -c full_page_writes=off ${wal}`;
+    // And without what pays only for large tables: compiled plans, and processes that visit every database in turn.
+    const cheap = `-c fsync=off -c full_page_writes=off -c jit=off -c autovacuum=off ${wal}`;
     const options = `-p ${this.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${this.folder} -c max_connections=200 ${cheap}`;
     return this.postgres(
       "pg_ctl",

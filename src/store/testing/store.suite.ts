@@ -1,5 +1,6 @@
 /** The suite of every store: each MUST of contract/, for the databases that `newPlace` creates. */
 import { describe, expect, test } from "bun:test";
+import { IS_FULL } from "../../../test/support/slack.ts";
 import { anAppId } from "../../base/testing/ids.ts";
 import type { AppRow, KeyRow, Store } from "../contract/store.ts";
 import type { NewPlace, Place } from "./places.ts";
@@ -48,7 +49,11 @@ const PARTS: Readonly<Record<string, (newPlace: NewPlace) => void>> = {
   "events of webhooks": webhookEventsSuite,
 };
 
-export function storeSuite(newPlace: NewPlace): void {
+/** What takes long, and is tested on SQLite; of PostgreSQL's lists and webhooks, sql/recordings and sql/webhooks have more tests. */
+const LONG: readonly string[] = ["lists of recordings", "the log of webhooks"];
+
+/** `isSample`: without the longest parts, except in full runs. */
+export function storeSuite(newPlace: NewPlace, { isSample = false } = {}): void {
   const filled = async (): Promise<{ store: Store; place: Place }> => {
     const place = await newPlace();
     const store = await place();
@@ -239,7 +244,8 @@ export function storeSuite(newPlace: NewPlace): void {
     await store.close();
   });
 
-  for (const [part, suite] of Object.entries(PARTS)) describe(part, () => suite(newPlace));
+  for (const [part, suite] of Object.entries(PARTS))
+    if (IS_FULL || !isSample || !LONG.includes(part)) describe(part, () => suite(newPlace));
 }
 
 const app = (id: string, fields: Partial<AppRow> = {}): AppRow =>
