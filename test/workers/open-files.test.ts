@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { fresh, type Guest, QUIET, subscribe, tokenQuery, type World } from "../conformance/raw/support/world.ts";
 import { filesLimitedTo } from "../faults/support/open-files.ts";
-import { until } from "../support/wait.ts";
+import { retried, until } from "../support/wait.ts";
 import { attempt } from "../support/wire/connect.ts";
 import { nodesOf, startWorkers } from "./support/workers.ts";
 
@@ -21,7 +21,8 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 async function fullWorkers(): Promise<number[]> {
-  const metrics = await readMetrics(world.server);
+  // A full worker closes connections: a request may reach one before the other has closed its own.
+  const metrics = await retried("the metrics are answered", () => readMetrics(world.server));
   return [0, 1].filter((slot) => metrics.get(`parley_files_full{worker="${slot}"}`) === 1);
 }
 
