@@ -43,7 +43,9 @@ const LONG: readonly string[] = [
   "attack/recording-menders",
   "attack/recordings",
   "attack/replays",
+  "browser/calls",
   "browser/dashboard/application",
+  "browser/dashboard/changes",
   "browser/dashboard/keyboard",
   "browser/dashboard/live",
   "browser/dashboard/many",
@@ -52,19 +54,32 @@ const LONG: readonly string[] = [
   "browser/dashboard/text",
   "browser/dashboard/webhooks",
   "browser/meetings-embed",
+  "browser/meetings-flags",
   "browser/meetings-keyboard",
   "browser/meetings-looks",
   "browser/react",
   "browser/recordings/recordings",
   "browser/recordings/seeking",
   "client/package",
+  "conformance/sdk/sdk.history",
   "defaults/places",
   "docs/examples-readme",
   "docs/react-chat",
   "durable/schedule",
   "faults/moved-store",
+  "faults/streams",
+  "faults/webhook-restarts",
+  "nodes/clustering-page",
+  "nodes/history-rules",
+  "nodes/outages",
+  "nodes/room-places",
   "nodes/starts",
+  "nodes/withdrawn",
+  "rest/first-process",
   "soak/soak",
+  "verify/planted-history",
+  "workers/full-bus",
+  "workers/open-files",
 ].map((name) => `test/${name}.test.ts`);
 
 /** Folders of src/ whose tests mostly wait, for databases, other processes and timers: suites of their own run beside the others. */
@@ -180,11 +195,11 @@ const FULL = {
 };
 
 /**
- * Most suites wait for timers and processes more than they compute: three of them keep two cores busy. Suites under load come last,
+ * Most suites wait for timers and processes more than they compute: four of them keep two cores busy. Suites under load come last,
  * two at a time, when at most one of the others is left. In full three are at a time, because they start services from the sources;
  * and suites that measure times as the specification states them come last too, each with the machine to itself.
  */
-const [SUITES_AT_A_TIME, LAST_AT_A_TIME, BESIDE_LAST] = isFull ? [3, 1, 0] : [3, 2, 1];
+const [SUITES_AT_A_TIME, LAST_AT_A_TIME, BESIDE_LAST] = isFull ? [3, 1, 0] : [4, 2, 1];
 const LOADS: readonly string[] = ["cluster", "soak", "cluster partition", "upgrade"];
 const EXACT: readonly string[] = ["attack", "browser calls", "conformance", "faults", "nodes", "turn", "workers"];
 const isLast = ({ name }: Suite): boolean => LOADS.includes(name) || (isFull && EXACT.includes(name));

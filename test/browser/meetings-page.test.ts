@@ -44,7 +44,7 @@ test("two visitors meet: camera, chat, hand, and leaving", async () => {
   await ada.page.getByText("You are the only one here.").waitFor();
 });
 
-// Of the lobby, meetings-door.test.ts tests more.
+// The lobby is also in meetings-door.test.ts.
 test.if(IS_FULL)("a private room: ask, be declined, ask again, be let in", async () => {
   const url = await rooms().room({ privacy: "private" });
   const guest = await rooms().visit(url, { expected: /403/ });

@@ -9,6 +9,7 @@ import { Service } from "./support/service.ts";
 import { Site } from "./support/site.ts";
 
 setDefaultTimeout(90_000);
+const inFull = test.if(IS_FULL);
 
 let browser: Browser;
 let service: Service;
@@ -106,7 +107,7 @@ test("two tabs see each other, exchange messages, and see each other leave", asy
   await shows(a, "roster", new RegExp(`^${nameA} \\(you\\)$`));
 });
 
-test.if(IS_FULL)("the second tab is one click away and in the same channel", async () => {
+inFull("the second tab is one click away and in the same channel", async () => {
   const a = await openPage(`${service.url}/?channel=chat/corner`);
   const opened = context.waitForEvent("page");
   await a.getByRole("link", { name: "second tab" }).click();
@@ -180,7 +181,7 @@ describe("a call", () => {
     }
   });
 
-  test.if(IS_FULL)("can be declined", async () => {
+  inFull("can be declined", async () => {
     const [a, b] = await openTwo();
     await nameOf(a);
     const nameB = await nameOf(b);
@@ -190,42 +191,39 @@ describe("a call", () => {
     await shows(b, "call-state", "The call is over.");
   });
 
-  test.if(IS_FULL)(
-    "that cannot connect says so and why, can be hung up, and ends when the other tab is closed",
-    async () => {
-      // As behind a firewall that lets nothing but a relay through, and there is none.
-      await context.addInitScript(`
+  inFull("that cannot connect says so and why, can be hung up, and ends when the other tab is closed", async () => {
+    // As behind a firewall that lets nothing but a relay through, and there is none.
+    await context.addInitScript(`
       const Real = RTCPeerConnection;
       globalThis.RTCPeerConnection = class extends Real {
         constructor(setup) { super({ ...setup, iceTransportPolicy: "relay" }); }
       };`);
-      const a = await openPage(undefined, { prepare: (page) => page.clock.install() });
-      const b = await openPage();
-      await nameOf(a);
-      const nameB = await nameOf(b);
-      const call = async (): Promise<void> => {
-        await button(a, `Call ${nameB}`).click();
-        await shows(a, "call-state", `Calling ${nameB}`);
-        await button(b, "Answer").click();
-        await shows(a, "call-state", `Connecting to ${nameB}`);
-      };
-      await call();
-      await a.clock.fastForward(15_000);
-      await shows(a, "call-state", new RegExp(`^No connection to ${nameB} yet\\. .*relay.*Hang up`));
-      await button(a, "Hang up").click();
-      await shows(a, "call-state", "The call is over.");
-      await shows(b, "call-state", "has hung up.");
-      await call();
-      await b.close();
-      await shows(a, "call-state", `${nameB} has left.`);
-      // A call that is over has no late notice.
-      await a.clock.fastForward(15_000);
-      await shows(a, "call-state", /^(?!No connection)/);
-    },
-  );
+    const a = await openPage(undefined, { prepare: (page) => page.clock.install() });
+    const b = await openPage();
+    await nameOf(a);
+    const nameB = await nameOf(b);
+    const call = async (): Promise<void> => {
+      await button(a, `Call ${nameB}`).click();
+      await shows(a, "call-state", `Calling ${nameB}`);
+      await button(b, "Answer").click();
+      await shows(a, "call-state", `Connecting to ${nameB}`);
+    };
+    await call();
+    await a.clock.fastForward(15_000);
+    await shows(a, "call-state", new RegExp(`^No connection to ${nameB} yet\\. .*relay.*Hang up`));
+    await button(a, "Hang up").click();
+    await shows(a, "call-state", "The call is over.");
+    await shows(b, "call-state", "has hung up.");
+    await call();
+    await b.close();
+    await shows(a, "call-state", `${nameB} has left.`);
+    // A call that is over has no late notice.
+    await a.clock.fastForward(15_000);
+    await shows(a, "call-state", /^(?!No connection)/);
+  });
 
   // Otherwise the tests of the mesh are enough, in which both begin to send in the same moment.
-  test.if(process.env.PARLEY_TEST_FULL === "1")("that crosses another becomes one call, in either order", async () => {
+  inFull("that crosses another becomes one call, in either order", async () => {
     const lines = [new PausedMessages(), new PausedMessages()] as const;
     const a = await openPage(undefined, { prepare: (page) => lines[0].stand(page) });
     const b = await openPage(undefined, { prepare: (page) => lines[1].stand(page) });
@@ -309,22 +307,19 @@ describe("without a demo", () => {
     await shows(b, "roster", nameA);
   });
 
-  test.if(IS_FULL)(
-    "a key without the action presence can send messages, and the page says what is missing",
-    async () => {
-      const { _id: app } = await plain.admin.createApp();
-      const key = await plain.admin.createPublishable(app, { actions: ["publish", "subscribe"] });
-      const page = await openPage(`${plain.url}/`);
-      await page.getByLabel("Publishable key").fill(key.keyId);
-      await button(page, "Connect").click();
-      await nameOf(page);
-      await say(page, "hello?");
-      await said(page, "you hello?").waitFor();
-      await shows(page, "roster", "the key lacks the action presence");
-    },
-  );
+  inFull("a key without the action presence can send messages, and the page says what is missing", async () => {
+    const { _id: app } = await plain.admin.createApp();
+    const key = await plain.admin.createPublishable(app, { actions: ["publish", "subscribe"] });
+    const page = await openPage(`${plain.url}/`);
+    await page.getByLabel("Publishable key").fill(key.keyId);
+    await button(page, "Connect").click();
+    await nameOf(page);
+    await say(page, "hello?");
+    await said(page, "you hello?").waitFor();
+    await shows(page, "roster", "the key lacks the action presence");
+  });
 
-  test.if(IS_FULL)("at the cap of connections the page shows it, and connects when there is a free slot", async () => {
+  inFull("at the cap of connections the page shows it, and connects when there is a free slot", async () => {
     const { _id: app } = await plain.admin.createApp();
     const key = await plain.admin.createPublishable(app);
     const cap = (maxConcurrentConnections: number | null) =>

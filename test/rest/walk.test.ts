@@ -23,7 +23,7 @@ const MORE_WALKS = 200;
 /** For webhooks: no name of this kind leads anywhere. */
 const NOWHERE = "https://webhook.invalid/";
 /** Fewer than there may be operators: one of the operations makes them. */
-const RUNS = process.env.PARLEY_TEST_FULL ? 100 : 5;
+const RUNS = process.env.PARLEY_TEST_FULL ? 100 : 3;
 /** One address may make 20 of these calls a minute. */
 const RUNS_PER_ADDRESS = 5;
 const NEEDS_STAY = /\{roomName\}\/(act|recording)$/;

@@ -15,7 +15,7 @@ setDefaultTimeout(600_000);
 const SEED = Number(process.env.PARLEY_TEST_SEED ?? 23_100);
 const ALL = Object.keys(FAULTS);
 /** The others take long and are like these, or happen under load in faults.test.ts, too. */
-const SAMPLE = ["a worker is paused", "the supervisor is paused", "the supervisor is killed"];
+const SAMPLE = ["a worker is paused", "the supervisor is killed"];
 const FAULTS_PER_RUN = 10;
 /** Half of the load of other tests, because it lasts longer. */
 const SMALL = { clients: 12, rate: 50 };
