@@ -1,6 +1,6 @@
 /** The pages of an application by clicking: keys, rooms, usage. Each action is checked in the API. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { type Key, mint } from "../../support/admin.ts";
 import { call } from "../../support/http.ts";
 import { selfSigned } from "../../support/jwt.ts";
@@ -118,6 +118,62 @@ test("a secret key is created, shown once, edited, rotated and revoked", async (
   await page.getByText("revoked", { exact: true }).waitFor();
   expect((await wire.closed()).code).toBe(4001);
   expect((await mint(server.url, rotated)).status).toBe(401);
+});
+
+test("what closes more than 100 connections asks for the name; up to 100, a click is enough", async () => {
+  const key = await server.admin.createKey(world.app._id, { label: " Crowd", channelPatterns: ["**"] });
+  const join = () => world.guest({ sub: "crowd" }, {}, key);
+  const guests = await Promise.all(Array.from({ length: 100 }, join));
+  await using dashboard = await open();
+  const page = await dashboard.page(`/apps/shop/keys/${key.keyId}`);
+  const opened = async (name: string, title: string): Promise<Locator> => {
+    await button(page, name).click();
+    return dialog(page, title);
+  };
+  /** The button does nothing until `typed` has been typed; the dialog is closed again. */
+  const asks = async (
+    name: string,
+    title: string,
+    submit: string,
+    typed: string,
+    fill?: (form: Locator) => Promise<void>,
+  ) => {
+    const form = await opened(name, title);
+    await fill?.(form);
+    const field = form.getByLabel(/^Type .* to confirm$/);
+    const states: boolean[] = [await button(form, submit).isEnabled()];
+    for (const text of [typed.slice(0, -1), typed]) {
+      await field.fill(text);
+      states.push(await button(form, submit).isEnabled());
+    }
+    expect([title, states]).toEqual([title, [false, false, true]]);
+    await button(form, "Cancel").click();
+  };
+  await page.getByRole("definition").filter({ hasText: /^100$/ }).waitFor();
+  const few = await opened("Revoke …", "Revoke Crowd");
+  await few.getByText("100 live connections close").waitFor();
+  expect([await few.getByRole("textbox").count(), await button(few, "Revoke the key").isEnabled()]).toEqual([0, true]);
+  await button(few, "Cancel").click();
+
+  guests.push(await join());
+  await page.getByRole("definition").filter({ hasText: /^101$/ }).waitFor();
+  await asks("Edit", "Edit Crowd", "Save and narrow the key", "Crowd", (form) =>
+    form.getByRole("checkbox", { name: "publish" }).uncheck(),
+  );
+  await asks("Rotate …", "Rotate the signing secret", "Rotate", "Crowd", async (form) => {
+    expect(await button(form, "Rotate").isEnabled()).toBe(true);
+    await form.getByLabel("The present secret still works for").selectOption("not at all: it ends now");
+  });
+  await page.goto(`${server.url}/dashboard/apps/shop/peers/crowd`);
+  await asks("Disconnect", "Disconnect crowd?", "Disconnect", "crowd");
+  await asks("Block …", "Block crowd?", "Block", "crowd");
+  await page.goto(`${server.url}/dashboard/apps/shop/keys/${key.keyId}`);
+  await asks("Revoke …", "Revoke Crowd", "Revoke the key", "Crowd");
+  const many = await opened("Revoke …", "Revoke Crowd");
+  await many.getByLabel(/^Type .* to confirm$/).fill("Crowd");
+  await button(many, "Revoke the key").click();
+  await toast(page, "The key is revoked.").waitFor();
+  for (const { wire } of guests) expect((await wire.closed()).code).toBe(4001);
 });
 
 test("a publishable key is created with an origin, and lets exactly that origin in", async () => {

@@ -1,4 +1,4 @@
-/** Rooms with people inside, by clicking: who is there, the link for the host, put out, end. Each action is checked in the API. */
+/** Rooms with people inside, by clicking: who is there, the link for the host, remove, end. Each action is checked in the API. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { newRoom, type Room } from "../../conformance/raw/support/rooms.ts";
 import { until } from "../../support/wait.ts";
@@ -19,7 +19,7 @@ const inside = async ({ app, name }: Room): Promise<unknown[]> =>
     )
   ).data;
 
-test("people appear as they enter, one is put out, and the meeting is ended and listed", async () => {
+test("people appear as they enter, one is removed, and the meeting is ended and listed", async () => {
   const room = await newRoom(server);
   await using dashboard = await open();
   const page = await dashboard.page(`/apps/${room.app.name}/rooms/${room.name}`);
@@ -30,11 +30,12 @@ test("people appear as they enter, one is put out, and the meeting is ended and 
   const bob = await room.inside({ name: "Bob" });
   await row(page, "People inside", "u-1").getByText("admin").waitFor();
   await row(page, "People inside", "Bob").getByText("guest").waitFor();
-  await button(page, "Put out Bob").click();
-  const asked = dialog(page, "Put out Bob?");
-  await asked.getByText("lock the meeting from inside").waitFor();
-  await button(asked, "Put out").click();
-  await toast(page, "Bob is put out.").waitFor();
+  await button(page, "Remove Bob").click();
+  const asked = dialog(page, "Remove Bob?");
+  await asked.getByText("anyone with the link can come back").waitFor();
+  await asked.getByLabel("Also make the room private").check();
+  await button(asked, "Remove").click();
+  await toast(page, "Bob was removed. The room is private now.").waitFor();
   expect(await bob.wire.closed()).toMatchObject({ code: 4021, reason: "removed" });
   await row(page, "People inside", "Bob").waitFor({ state: "detached" });
 
@@ -44,9 +45,10 @@ test("people appear as they enter, one is put out, and the meeting is ended and 
   await row(page, "Meetings", room.name).getByText("1 inside").waitFor();
   await link(page, room.name).click();
   await heading(page, `Meeting in ${room.name}`).waitFor();
-  await row(page, "Participants", "Bob").getByText("put out").waitFor();
-  // A guest enters while the page is open.
-  const eve = await room.inside({ name: "<b>Eve</b>" });
+  await row(page, "Participants", "Bob").getByText("removed").waitFor();
+  // Without a token, Bob can only ask to join now. Someone with a token enters while the page is open.
+  expect(await room.join({ name: "Bob" })).toMatchObject({ waiting: true });
+  const eve = await room.inside({ token: await room.accessToken({ name: "<b>Eve</b>" }) });
   await row(page, "Participants", "<b>Eve</b>").getByText("inside").waitFor();
   await button(page, "End the meeting …").click();
   const ending = dialog(page, `End the meeting in ${room.name}?`);
@@ -82,7 +84,7 @@ test("the link for the host leads into the room as an admin; an operator of role
   await using reading = await open(reader.token);
   const seen = await reading.page(path);
   await row(seen, "People inside", "Host").waitFor();
-  for (const name of ["Join as host", "Put out Host", "End the meeting …"])
+  for (const name of ["Join as host", "Remove Host", "End the meeting …"])
     expect([name, await button(seen, name).count()]).toEqual([name, 0]);
 });
 

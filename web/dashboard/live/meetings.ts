@@ -1,13 +1,13 @@
 /** Meetings: the one of a room that goes on now, and what is done to them. */
-import { post, query, remove, segment } from "../api/client.ts";
-import type { HostLink, Meeting, Participant } from "../api/room-types.ts";
+import { get, post, put, query, remove, segment } from "../api/client.ts";
+import type { HostLink, Meeting, Participant, Room } from "../api/room-types.ts";
 import type { List } from "../api/types.ts";
 import { type Live, useLive } from "./live.ts";
 
 /** People come and go: this is how soon the page shows it. */
 export const MEETING_EVERY_MS = 3000;
 
-const roomPath = (app: string, room: string): string => `/apps/${segment(app)}/rooms/${segment(room)}`;
+export const roomPath = (app: string, room: string): string => `/apps/${segment(app)}/rooms/${segment(room)}`;
 
 export const meetingPath = (app: string, id: string): string => `/apps/${segment(app)}/meetings/${segment(id)}`;
 
@@ -36,8 +36,21 @@ export function useMeetingNow(
 export const hostLink = (app: string, room: string): Promise<HostLink> => post(`${roomPath(app, room)}/host-link`);
 export const endMeeting = (app: string, room: string): Promise<{ readonly ended: number }> =>
   post(`${roomPath(app, room)}/end`);
-export const putOut = (app: string, room: string, { _id }: Participant): Promise<unknown> =>
+export const removePerson = (app: string, room: string, { _id }: Participant): Promise<unknown> =>
   remove(`${roomPath(app, room)}/participants/${segment(_id)}`);
+
+export const makePrivate = (app: string, room: string): Promise<Room> =>
+  put(roomPath(app, room), { privacy: "private" });
+
+/** The most meetings that the call lists at once. */
+const LISTED_MAX = 100;
+
+/** How many people are in meetings of the application; undefined: it has more of them than are counted here. */
+export async function peopleInMeetings(app: string): Promise<number | undefined> {
+  const path = `/apps/${segment(app)}/meetings${query({ active: "true", limit: LISTED_MAX })}`;
+  const { data, next } = await get<List<Meeting>>(path);
+  return next === null ? data.reduce((sum, { inside = 0 }) => sum + inside, 0) : undefined;
+}
 
 export const setRecording = (app: string, room: string, isOn: boolean): Promise<{ readonly recording: boolean }> =>
   post(`${roomPath(app, room)}/recording/${isOn ? "start" : "stop"}`);
@@ -51,7 +64,7 @@ export const END_REASONS: Readonly<Record<NonNullable<Participant["endReason"]>,
   lost: "connection lost",
   time: "time was over",
   ended: "meeting was ended",
-  removed: "put out",
+  removed: "removed",
 };
 
 export const people = (count: number): string => (count === 1 ? "1 person" : `${count} people`);

@@ -2,6 +2,7 @@
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { Check } from "./fields.tsx";
 import { messageOf, Notice } from "./notice.tsx";
 
 interface DialogProps {
@@ -82,6 +83,40 @@ export function Form({ onSubmit, onCancel, submit, isDanger, isDisabled, childre
   );
 }
 
+/** More connections than this are not closed by a click alone: the name of what closes them must be typed. */
+const CLOSED_BY_A_CLICK_MAX = 100;
+
+/** The name to type before an action that closes this many connections; undefined: none. A number that is not known may be any. */
+export const nameToType = (name: string, connections: number | undefined): string | undefined =>
+  connections === undefined || connections > CLOSED_BY_A_CLICK_MAX ? name : undefined;
+
+/** Whether the name was typed. Spaces around it do not show, unless it has nothing else. */
+export const isTyped = (name: string | undefined, typed: string): boolean =>
+  name === undefined || typed === name || (name.trim() !== "" && typed.trim() === name.trim());
+
+interface TypedNameProps {
+  /** undefined: nothing has to be typed. */
+  readonly name: string | undefined;
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+}
+
+export const TypedName = ({ name, value, onInput }: TypedNameProps) =>
+  name === undefined ? null : (
+    <label class="field">
+      <span>
+        Type <code class="exact">{name}</code> to confirm
+      </span>
+      <input
+        value={value}
+        autocomplete="off"
+        autocapitalize="off"
+        spellcheck={false}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    </label>
+  );
+
 interface Question {
   readonly title: string;
   /** What will happen. */
@@ -89,10 +124,12 @@ interface Question {
   readonly submit: string;
   /** Something is lost for good or connections close: the button is red. */
   readonly isDanger?: boolean;
-  /** For what cannot be undone at all: this text must be typed. */
-  readonly typed?: string;
+  /** For what cannot be undone at all, or closes many connections (nameToType): this text must be typed. */
+  readonly typed?: string | undefined;
+  /** Something that can be done with it. */
+  readonly option?: { readonly label: string; readonly help: string } | undefined;
   /** What it throws is shown in the dialog. */
-  readonly run: () => Promise<unknown>;
+  readonly run: (isOptionChosen: boolean) => Promise<unknown>;
 }
 
 const question = signal<Question | undefined>(undefined);
@@ -105,14 +142,16 @@ export function confirm(asked: Question): void {
 /** Placed once, in the frame of the dashboard. */
 export function Confirmation() {
   const typed = useSignal("");
+  const isChosen = useSignal(false);
   const asked = question.value;
   if (!asked) return null;
   const close = (): void => {
     question.value = undefined;
     typed.value = "";
+    isChosen.value = false;
   };
   const run = async (): Promise<void> => {
-    await asked.run();
+    await asked.run(isChosen.value);
     close();
   };
   return (
@@ -120,23 +159,15 @@ export function Confirmation() {
       <Form
         submit={asked.submit}
         isDanger={asked.isDanger === true}
-        isDisabled={asked.typed !== undefined && typed.value !== asked.typed}
+        isDisabled={!isTyped(asked.typed, typed.value)}
         onSubmit={run}
         onCancel={close}
       >
         <div>{asked.text}</div>
-        {asked.typed !== undefined && (
-          <label class="field">
-            <span>
-              Type <code>{asked.typed}</code> to confirm
-            </span>
-            <input
-              value={typed.value}
-              autocomplete="off"
-              onInput={(event) => (typed.value = event.currentTarget.value)}
-            />
-          </label>
+        {asked.option && (
+          <Check {...asked.option} checked={isChosen.value} onChange={(isOn) => (isChosen.value = isOn)} />
         )}
+        <TypedName name={asked.typed} value={typed.value} onInput={(value) => (typed.value = value)} />
       </Form>
     </Dialog>
   );

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { get, segment } from "../../api/client.ts";
 import { mayChange } from "../../api/session.ts";
 import type { App } from "../../api/types.ts";
+import { peopleInMeetings } from "../../live/meetings.ts";
 import { messageOf, toast } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Copy, Snippet } from "../../ui/values.tsx";
@@ -18,6 +19,11 @@ interface AppSecretProps {
 export function AppSecret({ app, origin, reload }: AppSecretProps) {
   const secret = useSignal<string | undefined>(undefined);
   const isRotating = useSignal(false);
+  const inMeetings = useSignal<number | undefined>(undefined);
+  const askToRotate = async (): Promise<void> => {
+    inMeetings.value = await peopleInMeetings(app._id).catch(() => undefined);
+    isRotating.value = true;
+  };
   const path = `/apps/${segment(app._id)}/secret-key`;
   const reveal = async (): Promise<void> => {
     try {
@@ -36,8 +42,8 @@ export function AppSecret({ app, origin, reload }: AppSecretProps) {
     <Card title="Secret key of the application">
       <div class="stack">
         <p class="muted">
-          The credential of the application API: rooms, access tokens, recordings. It belongs in your backend only. Each
-          look at it is written to the audit.
+          The credential of the application API: rooms, access tokens, recordings. It belongs in your backend only.
+          Every view is recorded in the audit log.
         </p>
         <div class="row secret-row">
           <code class="secret" aria-live="polite">
@@ -56,7 +62,7 @@ export function AppSecret({ app, origin, reload }: AppSecretProps) {
             </>
           )}
           {mayChange.value && (
-            <button type="button" onClick={() => (isRotating.value = true)}>
+            <button type="button" onClick={askToRotate}>
               Rotate …
             </button>
           )}
@@ -76,11 +82,12 @@ export function AppSecret({ app, origin, reload }: AppSecretProps) {
         <RotateDialog
           title="Rotate the secret key of the application"
           path={path}
+          closes={{ name: app.name, connections: inMeetings.value }}
           onDone={rotated}
           onClose={() => (isRotating.value = false)}
         >
           A new secret key replaces the present one. Put it into your backend within the time below. Access tokens that
-          were made with the present one end with it.
+          were made with the present one end with it, and so do the stays of people in meetings.
         </RotateDialog>
       )}
     </Card>

@@ -9,7 +9,7 @@ import { linesOf, narrowed } from "../../drafts/scope.ts";
 import { nameOfApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, useLive } from "../../live/live.ts";
 import { whole } from "../../text/format.ts";
-import { confirm, Dialog, Form } from "../../ui/dialog.tsx";
+import { confirm, Dialog, Form, isTyped, nameToType, TypedName } from "../../ui/dialog.tsx";
 import { Notice, toast } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Copy, Lines, Time } from "../../ui/values.tsx";
@@ -62,6 +62,8 @@ export function Key({ at }: { readonly at: PageParameters }) {
   );
 }
 
+const nameOf = ({ label, keyId }: KeyRow): string => label || keyId;
+
 /** What a revocation closes. */
 function closing({ connections }: KeyRow): string {
   if (connections === undefined) return "Its live connections close at once, on every node.";
@@ -71,7 +73,7 @@ function closing({ connections }: KeyRow): string {
 
 function revoke(key: KeyRow, path: string, reload: () => Promise<void>): void {
   confirm({
-    title: `Revoke ${key.label ?? key.keyId}`,
+    title: `Revoke ${nameOf(key)}`,
     text: (
       <p>
         {closing(key)} Every further connect{key.type === "secret" ? ", token and REST call" : ""} with this key is
@@ -80,6 +82,7 @@ function revoke(key: KeyRow, path: string, reload: () => Promise<void>): void {
     ),
     submit: "Revoke the key",
     isDanger: true,
+    typed: nameToType(nameOf(key), key.connections),
     run: async () => {
       await remove(path);
       await reload();
@@ -149,7 +152,8 @@ interface SecretsProps {
   readonly reload: () => Promise<void>;
 }
 
-function Secrets({ of: { keyId, previousSecrets = [] }, path, reload }: SecretsProps) {
+function Secrets({ of: row, path, reload }: SecretsProps) {
+  const { keyId, previousSecrets = [] } = row;
   const isRotating = useSignal(false);
   const secret = useSignal<string | undefined>(undefined);
   return (
@@ -184,6 +188,7 @@ function Secrets({ of: { keyId, previousSecrets = [] }, path, reload }: SecretsP
         <RotateDialog<{ readonly secret: string }>
           title="Rotate the signing secret"
           path={path}
+          closes={{ name: nameOf(row), connections: row.connections }}
           onDone={(answer) => {
             secret.value = answer.secret;
             isRotating.value = false;
@@ -221,6 +226,9 @@ function EditKey({ edited, path, onSaved, onClose }: EditKeyProps) {
   const changes = changesOf(before, draft.value);
   const lost = lossOf(before, draft.value);
   const isNarrower = lost.rights.length + lost.origins.length > 0;
+  // Other losses leave connections that are open as they are.
+  const toType = lost.rights.length > 0 ? nameToType(nameOf(edited), edited.connections) : undefined;
+  const typed = useSignal("");
   const save = async (): Promise<void> => {
     await patch(path, changes);
     await onSaved();
@@ -232,12 +240,13 @@ function EditKey({ edited, path, onSaved, onClose }: EditKeyProps) {
       <Form
         submit={isNarrower ? "Save and narrow the key" : "Save"}
         isDanger={isNarrower}
-        isDisabled={!isValid(draft.value) || Object.keys(changes).length === 0}
+        isDisabled={!isValid(draft.value) || Object.keys(changes).length === 0 || !isTyped(toType, typed.value)}
         onSubmit={save}
         onCancel={onClose}
       >
         <KeyFields draft={draft.value} onChange={(next) => (draft.value = next)} />
         <div role="status">{isNarrower && <Narrowing {...lost} connections={edited.connections} />}</div>
+        <TypedName name={toType} value={typed.value} onInput={(value) => (typed.value = value)} />
       </Form>
     </Dialog>
   );

@@ -69,7 +69,7 @@ function Next({ app }: { readonly app: Created }) {
       <Card title="Its secret key">
         <SecretOnce what="secret key of the application" text={app.secretKey}>
           Your backend uses it for rooms, access tokens and recordings. Copy it now; it can also be revealed later under
-          Keys, and each look is written to the audit.
+          Keys; every view is recorded in the audit log.
         </SecretOnce>
       </Card>
       <Card title="What next?">

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { post } from "../../api/client.ts";
 import { nowSeconds } from "../../api/now.ts";
 import { duration, exactTime } from "../../text/format.ts";
-import { Dialog, Form } from "../../ui/dialog.tsx";
+import { Dialog, Form, isTyped, nameToType, TypedName } from "../../ui/dialog.tsx";
 import { Check, Select } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notice.tsx";
 import { Snippet } from "../../ui/values.tsx";
@@ -44,15 +44,20 @@ interface RotateProps<T> {
   readonly path: string;
   /** Earlier secrets that still work can be ended, too. */
   readonly canRetire?: boolean;
+  /** What connects with the secret, and closes with it; absent: nothing. */
+  readonly closes?: { readonly name: string; readonly connections: number | undefined };
   /** What the previous secret still does in its grace. */
   readonly children: ComponentChildren;
   readonly onDone: (answer: T) => void;
   readonly onClose: () => void;
 }
 
-export function RotateDialog<T>({ title, path, canRetire = true, children, onDone, onClose }: RotateProps<T>) {
+export function RotateDialog<T>({ title, path, canRetire = true, closes, children, onDone, onClose }: RotateProps<T>) {
   const grace = useSignal<(typeof GRACES)[number][0]>("");
   const isLeak = useSignal(false);
+  const typed = useSignal("");
+  const isAtOnce = isLeak.value || grace.value === "0";
+  const toType = closes && isAtOnce ? nameToType(closes.name, closes.connections) : undefined;
   const rotate = async (): Promise<void> => {
     const body = {
       ...(grace.value !== "" && !isLeak.value && { graceSec: Number(grace.value) }),
@@ -64,7 +69,8 @@ export function RotateDialog<T>({ title, path, canRetire = true, children, onDon
     <Dialog title={title} onClose={onClose}>
       <Form
         submit={isLeak.value ? "Rotate, and end the earlier ones now" : "Rotate"}
-        isDanger={isLeak.value}
+        isDanger={isAtOnce}
+        isDisabled={!isTyped(toType, typed.value)}
         onSubmit={rotate}
         onCancel={onClose}
       >
@@ -84,6 +90,7 @@ export function RotateDialog<T>({ title, path, canRetire = true, children, onDon
             onChange={(isOn) => (isLeak.value = isOn)}
           />
         )}
+        <TypedName name={toType} value={typed.value} onInput={(value) => (typed.value = value)} />
       </Form>
     </Dialog>
   );

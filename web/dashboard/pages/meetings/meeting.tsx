@@ -50,6 +50,7 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
             <Participants
               app={app}
               room={data.room}
+              roomName={data.roomName}
               rows={data.participants ?? []}
               reload={reload}
               empty={<Empty title="No one has entered." />}

@@ -1,11 +1,12 @@
 /** Who is or was in a meeting, and what an operator does about them. */
 import type { ComponentChildren } from "preact";
+import { get } from "../../api/client.ts";
 import { nowSeconds } from "../../api/now.ts";
-import type { Meeting, Participant } from "../../api/room-types.ts";
+import type { Meeting, Participant, Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
-import { END_REASONS, endMeeting, insideOf, people, putOut } from "../../live/meetings.ts";
+import { END_REASONS, endMeeting, insideOf, makePrivate, people, removePerson, roomPath } from "../../live/meetings.ts";
 import { duration } from "../../text/format.ts";
-import { confirm } from "../../ui/dialog.tsx";
+import { confirm, nameToType } from "../../ui/dialog.tsx";
 import { toast } from "../../ui/notice.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Name, Time } from "../../ui/values.tsx";
@@ -14,6 +15,8 @@ interface ParticipantsProps {
   readonly app: string;
   /** Its id, because a room may be renamed while people are inside. */
   readonly room: string;
+  /** The name it had, or has. */
+  readonly roomName: string;
   readonly rows: readonly Participant[];
   /** All of them are inside: when they left and why is left out. */
   readonly isNow?: boolean;
@@ -24,7 +27,7 @@ interface ParticipantsProps {
 /** Longer tables are not stacked where it is narrow. */
 const STACKED_MAX = 60;
 
-export function Participants({ app, room, rows, isNow = false, empty, reload }: ParticipantsProps) {
+export function Participants({ app, room, roomName, rows, isNow = false, empty, reload }: ParticipantsProps) {
   const columns: readonly (Column<Participant> | false)[] = [
     { title: "Name", cell: (one) => <Who of={one} /> },
     {
@@ -60,10 +63,10 @@ export function Participants({ app, room, rows, isNow = false, empty, reload }: 
             <button
               type="button"
               class="small danger"
-              aria-label={`Put out ${one.name}`}
-              onClick={() => askToPutOut(app, room, one, reload)}
+              aria-label={`Remove ${one.name}`}
+              onClick={() => askToRemove({ app, room, roomName, one, reload })}
             >
-              Put out
+              Remove …
             </button>
           ),
       },
@@ -95,20 +98,38 @@ const Who = ({ of: { name, isAdmin, isGuest } }: { readonly of: Participant }) =
   </span>
 );
 
-function askToPutOut(app: string, room: string, one: Participant, reload: () => Promise<void>): void {
+interface Removal extends Pick<ParticipantsProps, "app" | "room" | "roomName" | "reload"> {
+  readonly one: Participant;
+}
+
+async function askToRemove({ app, room, roomName, one, reload }: Removal): Promise<void> {
+  const isOpenTo = (found: Room): boolean => found._id === room && found.privacy === "public";
+  const isPublic = one.isGuest && (await get<Room>(roomPath(app, roomName)).then(isOpenTo, () => false));
   confirm({
-    title: `Put out ${one.name}?`,
-    text: one.isGuest
-      ? "The person's page closes and says that they were removed. A guest cannot be recognised and could come in again: lock the meeting from inside, or make the room private."
-      : "The person's page closes and says that they were removed. Their access token and user id are refused until this meeting is over.",
-    submit: "Put out",
+    title: `Remove ${one.name}?`,
+    text: `${one.name} leaves the meeting at once, and their page says why. ${returnOf(one, isPublic)}`,
+    submit: "Remove",
     isDanger: true,
-    run: async () => {
-      await putOut(app, room, one);
-      toast(`${one.name} is put out.`);
+    option: isPublic
+      ? {
+          label: "Also make the room private",
+          help: "From then on, people without an access token enter only if a host lets them in. Everyone inside stays.",
+        }
+      : undefined,
+    run: async (isMadePrivate) => {
+      if (isMadePrivate) await makePrivate(app, roomName);
+      await removePerson(app, room, one);
+      toast(`${one.name} was removed.${isMadePrivate ? " The room is private now." : ""}`);
       await reload();
     },
   });
+}
+
+/** Whether the person can come back. */
+function returnOf({ isGuest }: Participant, isPublic: boolean): string {
+  if (!isGuest) return "Their access token and user id are refused until this meeting is over.";
+  if (isPublic) return "A guest cannot be recognised: anyone with the link can come back.";
+  return "A guest cannot be recognised: they can ask to join again, under another name too.";
 }
 
 interface EndProps {
@@ -127,9 +148,10 @@ function askToEnd({ app, meeting, reload }: EndProps): void {
   const { room, roomName } = meeting;
   confirm({
     title: `End the meeting in ${roomName}?`,
-    text: `${people(insideOf(meeting).length)} inside: all of them are put out at once. The room stays, and the next person who enters begins a new meeting.`,
+    text: `${people(insideOf(meeting).length)} inside: this ends the meeting for everyone. The room stays, and the next person who enters begins a new meeting.`,
     submit: "End the meeting",
     isDanger: true,
+    typed: nameToType(roomName, insideOf(meeting).length),
     run: async () => {
       await endMeeting(app, room);
       toast(`The meeting in ${roomName} is over.`);

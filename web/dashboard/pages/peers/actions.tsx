@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { query, remove, segment } from "../../api/client.ts";
 import { duration, whole } from "../../text/format.ts";
-import { confirm, Dialog, Form } from "../../ui/dialog.tsx";
+import { confirm, Dialog, Form, isTyped, nameToType, TypedName } from "../../ui/dialog.tsx";
 import { Field, Segmented } from "../../ui/fields.tsx";
 import { MessageForm } from "../../ui/message-form.tsx";
 import { toast } from "../../ui/notice.tsx";
@@ -42,6 +42,7 @@ export function PeerActions({ app, peer, connections, onDone }: PeerActionsProps
       text: `${closes(connections)} It may reconnect at once; to keep it out, block it.`,
       submit: "Disconnect",
       isDanger: true,
+      typed: nameToType(peer, connections),
       run: () => end(),
     });
   return (
@@ -73,11 +74,19 @@ interface BlockProps extends Pick<PeerActionsProps, "peer" | "connections"> {
 function Block({ peer, connections, onBlock, onClose }: BlockProps) {
   const amount = useSignal("15");
   const unit = useSignal<Unit>("minutes");
+  const typed = useSignal("");
+  const toType = nameToType(peer, connections);
   const seconds = Number(amount.value) * UNITS[unit.value];
   const isValid = Number.isInteger(seconds) && seconds > 0 && seconds <= BLOCK_MAX_SEC;
   return (
     <Dialog title={`Block ${peer}?`} onClose={onClose}>
-      <Form submit="Block" isDanger isDisabled={!isValid} onSubmit={() => onBlock(seconds)} onCancel={onClose}>
+      <Form
+        submit="Block"
+        isDanger
+        isDisabled={!isValid || !isTyped(toType, typed.value)}
+        onSubmit={() => onBlock(seconds)}
+        onCancel={onClose}
+      >
         <p>
           {connections > 0 && `${closes(connections)} `}
           {isValid && `Its connects are refused for ${duration(seconds)}, on every node.`}
@@ -105,6 +114,7 @@ function Block({ peer, connections, onBlock, onClose }: BlockProps) {
             </div>
           )}
         </Field>
+        <TypedName name={toType} value={typed.value} onInput={(value) => (typed.value = value)} />
       </Form>
     </Dialog>
   );

@@ -11,14 +11,14 @@ import { RecordButton, RecordingMark } from "../meetings/recording-state.tsx";
 
 interface RoomMeetingProps {
   readonly app: string;
-  readonly room: { readonly _id: string };
+  readonly room: { readonly _id: string; readonly roomName: string };
   /** The address of the room, which anyone may have. */
   readonly link: string;
   readonly meeting: Meeting | undefined;
   readonly reload: () => Promise<void>;
 }
 
-export function RoomMeeting({ app, room: { _id }, link, meeting, reload }: RoomMeetingProps) {
+export function RoomMeeting({ app, room: { _id, roomName }, link, meeting, reload }: RoomMeetingProps) {
   const inside = meeting ? insideOf(meeting) : [];
   return (
     <Card title="Meeting" aside={<a href={meetingsPage(app, _id)}>Past meetings</a>}>
@@ -47,6 +47,7 @@ export function RoomMeeting({ app, room: { _id }, link, meeting, reload }: RoomM
       <Participants
         app={app}
         room={_id}
+        roomName={roomName}
         rows={inside}
         isNow
         reload={reload}
