@@ -1,6 +1,6 @@
 /**
  * The values that each field of a room accepts, and how it is unset. Checks, the record, /openapi.json and the table in docs/rooms.md are
- * made from this and from the table of src/protocol/room-fields.ts.
+ * made from this, from meanings.ts and from the table of src/protocol/room-fields.ts.
  */
 import { z } from "zod";
 import { type Infer, lazily } from "../base/lazily.ts";
@@ -14,10 +14,12 @@ import {
   ROOM_SECONDS_MAX,
   UNIX_SECONDS_MAX,
 } from "./limits.ts";
+import { ROOM_MEANINGS } from "./meanings.ts";
 
 export type FieldValue = string | number | boolean;
 
 export interface Field extends RoomField {
+  readonly meaning: string;
   /** Its result is null for values that unset the field. */
   readonly takes: () => z.ZodType<FieldValue | null>;
 }
@@ -102,6 +104,7 @@ export type FieldName = RoomFieldName;
 
 type Fields = {
   readonly [K in FieldName]: (typeof ROOM_FIELDS)[K] & {
+    readonly meaning: string;
     readonly takes: (typeof TAKES)[(typeof ROOM_FIELDS)[K]["kind"]];
   };
 };
@@ -110,7 +113,10 @@ export const FIELD_NAMES = Object.keys(ROOM_FIELDS) as FieldName[];
 
 /** In the order of the record. */
 export const FIELDS = Object.fromEntries(
-  FIELD_NAMES.map((name) => [name, { ...ROOM_FIELDS[name], takes: TAKES[ROOM_FIELDS[name].kind] }]),
+  FIELD_NAMES.map((name) => [
+    name,
+    { ...ROOM_FIELDS[name], meaning: ROOM_MEANINGS[name], takes: TAKES[ROOM_FIELDS[name].kind] },
+  ]),
 ) as unknown as Fields;
 
 /** The fields that a request names: null unsets a field, an absent one stays as it is. */

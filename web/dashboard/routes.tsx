@@ -18,6 +18,8 @@ import { Peer } from "./pages/peers/peer.tsx";
 import { Peers } from "./pages/peers/peers.tsx";
 import { Recording } from "./pages/recordings/recording.tsx";
 import { Recordings } from "./pages/recordings/recordings.tsx";
+import { EditRoom } from "./pages/rooms/edit-room.tsx";
+import { NewRoom } from "./pages/rooms/new-room.tsx";
 import { Room } from "./pages/rooms/room.tsx";
 import { Rooms } from "./pages/rooms/rooms.tsx";
 import { Audit } from "./pages/service/audit.tsx";
@@ -52,7 +54,9 @@ const ROUTES: readonly (readonly [pattern: string, page: PageComponent])[] = [
   ["/apps/:app/keys/:key", Key],
   ["/apps/:app/rules", ChannelRules],
   ["/apps/:app/rooms", Rooms],
+  ["/apps/:app/rooms/~new", NewRoom],
   ["/apps/:app/rooms/:room", Room],
+  ["/apps/:app/rooms/:room/edit", EditRoom],
   ["/apps/:app/meetings", Meetings],
   ["/apps/:app/meetings/:meeting", Meeting],
   ["/apps/:app/recordings", Recordings],

@@ -223,23 +223,27 @@ test("a room is created, changed, renamed and deleted", async () => {
     server.admin.call<Record<string, unknown>>("GET", `/apps/${world.app._id}/rooms/${name}`);
   await go(page, "Rooms");
   await page.getByText("This application has no rooms yet.").waitFor();
+  await link(page, "New room").click();
+  await heading(page, "New room").waitFor();
+  await page.getByLabel("Name").fill("stand up");
+  await page.getByLabel("People at a time").fill("4");
   await button(page, "Create room").click();
-  const form = dialog(page, "Create a room");
-  await form.getByLabel("roomName").fill("standup");
-  await form.getByLabel("maxParticipants").fill("12");
-  await button(form, "Create room").click();
-  await heading(page, "standup").waitFor();
-  expect((await room("standup")).body).toMatchObject({ maxParticipants: 12, privacy: "public" });
-  await page.getByLabel("privacy").selectOption("private");
-  await page.getByLabel("maxParticipants").fill("");
+  await heading(page, "stand-up").waitFor();
+  expect((await room("stand-up")).body).toMatchObject({ maxParticipants: 4, privacy: "public" });
+  await link(page, "Edit").click();
+  await page.getByRole("radio", { name: "People ask to join" }).check();
+  await page.getByLabel("People at a time").fill("");
   await button(page, "Save 2 changes").click();
   await toast(page, "The room is saved.").waitFor();
-  const { body } = await room("standup");
+  const { body } = await room("stand-up");
   expect([body.privacy, body.maxParticipants ?? null]).toEqual(["private", null]);
-  await page.getByLabel("roomName").fill("retro");
+  await heading(page, "stand-up").waitFor();
+  await page.getByText("People ask to join, and a host lets them in.").first().waitFor();
+  await link(page, "Edit").click();
+  await page.getByLabel("Name").fill("retro");
   await button(page, "Save 1 change").click();
   await heading(page, "retro").waitFor();
-  expect((await room("standup")).status).toBe(404);
+  expect((await room("stand-up")).status).toBe(404);
   await link(page, "All rooms").click();
   await page.getByRole("searchbox").fill("ret");
   await link(page, "retro").click();
@@ -249,6 +253,53 @@ test("a room is created, changed, renamed and deleted", async () => {
   await toast(page, "retro is deleted.").waitFor();
   await heading(page, "Rooms").waitFor();
   expect((await room("retro")).status).toBe(404);
+});
+
+test("a private room for Friday with a recording is made without knowing the API; what has no effect is hidden", async () => {
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop/rooms/~new");
+  await page.getByRole("radio", { name: "With lobby" }).check();
+  await page.getByLabel("Name").fill("friday");
+  const [onClosing, onScreens] = [
+    page.getByLabel("End the meeting when the room closes"),
+    page.getByLabel("Screen sharing"),
+  ];
+  expect([await onClosing.count(), await onScreens.count()]).toEqual([0, 1]);
+  await page.getByLabel("Opens", { exact: true }).fill("2035-03-16T10:00");
+  await button(page, "1 h").click();
+  expect(await page.getByLabel("Closes", { exact: true }).inputValue()).toBe("2035-03-16T11:00");
+  await onClosing.check();
+  await page.getByLabel("Record from the start").check();
+  expect(await page.getByRole("radio", { name: "With lobby" }).isChecked()).toBe(true);
+  await page.getByText("Time limits").click();
+  await page.getByLabel("Time per person", { exact: true }).fill("45");
+  await page
+    .getByText(
+      "People ask to join, and a host lets them in. Up to 6 people at a time. Fri, Mar 16, 2035, 10:00 – 11:00.",
+    )
+    .waitFor();
+  await page.getByLabel("Opens", { exact: true }).fill("2035-03-16T12:00");
+  await page.getByText("The room would close before it opens.").waitFor();
+  expect(await button(page, "Create room").isEnabled()).toBe(false);
+  await page.getByLabel("Opens", { exact: true }).fill("2035-03-16T10:00");
+  await page.getByRole("checkbox", { name: "Audio only" }).check();
+  expect(await onScreens.count()).toBe(0);
+  await button(page, "Create room").click();
+  await heading(page, "friday").waitFor();
+  await page.getByText("Hosts can join from 15 minutes before it opens.").waitFor();
+  expect(await button(page, "Join as host").isEnabled()).toBe(false);
+  const opens = await page.evaluate<number>("new Date('2035-03-16T10:00').getTime() / 1000");
+  expect(await server.admin.must<object>("GET", `/apps/${world.app._id}/rooms/friday`)).toMatchObject({
+    privacy: "private",
+    enableRequestToJoin: true,
+    notBeforeUnixSec: opens,
+    expireUnixSec: opens + 3600,
+    ejectAtRoomExp: true,
+    recordRoom: true,
+    audioOnlyRoom: true,
+    ejectAfterElapsedTimeInSec: 2700,
+  });
+  await server.admin.must("DELETE", `/apps/${world.app._id}/rooms/friday`);
 });
 
 test("usage shows what was counted, and a cap that is set there refuses connections", async () => {

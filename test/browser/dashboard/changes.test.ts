@@ -7,7 +7,7 @@ import type { Page } from "playwright-core";
 import { Room } from "../../conformance/raw/support/rooms.ts";
 import { IS_FULL } from "../../support/slack.ts";
 import { until } from "../../support/wait.ts";
-import { browserForTests, button, Dashboard, dialog, link, row } from "../support/dashboard.ts";
+import { browserForTests, button, Dashboard, dialog, link, row, toast } from "../support/dashboard.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
 setDefaultTimeout(90_000);
@@ -100,13 +100,13 @@ test.if(IS_FULL)("a selection, a search and what was typed stay", async () => {
   for (const name of ["Ann", "Bob"]) await theirs.record({ room, participantUsername: name, type: "audio" });
   await using dashboard = await open();
   const [recordings, rooms, one, rules] = (await Promise.all(
-    ["recordings", "rooms", "rooms/standup", "rules"].map((path) => dashboard.page(`/apps/attic/${path}`)),
+    ["recordings", "rooms", "rooms/standup/edit", "rules"].map((path) => dashboard.page(`/apps/attic/${path}`)),
   )) as [Page, Page, Page, Page];
   await recordings.getByRole("checkbox", { name: /^Select Bob/ }).check();
   await recordings.getByLabel("Days that recordings are kept").fill("7");
   await rooms.getByRole("searchbox").fill("ret");
   await rooms.getByText("No room has this in its name.").waitFor();
-  await one.getByLabel("maxParticipants").fill("12");
+  await one.getByLabel("People at a time").fill("12");
   await button(rules, "Add rule").click();
   const form = dialog(rules, "Add a rule");
   await form.getByLabel("Pattern").fill("chat/*");
@@ -124,11 +124,11 @@ test.if(IS_FULL)("a selection, a search and what was typed stay", async () => {
   expect(await rooms.getByRole("searchbox").inputValue()).toBe("ret");
   expect(await rooms.evaluate("document.activeElement.type")).toBe("search");
   await until("the field that no one has touched is up to date", async () => {
-    return (await one.getByLabel("privacy").inputValue()) === "private";
+    return one.getByRole("radio", { name: "People ask to join" }).isChecked();
   });
-  expect(await one.getByLabel("maxParticipants").inputValue()).toBe("12");
+  expect(await one.getByLabel("People at a time").inputValue()).toBe("12");
   await button(one, "Save 1 change").click();
-  await button(one, "Saved").waitFor();
+  await toast(one, "The room is saved.").waitFor();
   expect((await admin.must("GET", `${path}/rooms/standup`)) as object).toMatchObject({
     maxParticipants: 12,
     privacy: "private",

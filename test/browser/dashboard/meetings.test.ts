@@ -24,11 +24,11 @@ test("people appear as they enter, one is removed, and the meeting is ended and 
   await using dashboard = await open();
   const page = await dashboard.page(`/apps/${room.app.name}/rooms/${room.name}`);
   await page.getByText("No one is inside.").waitFor();
-  await page.getByText(`http://${room.app.host}/${room.name}`, { exact: true }).waitFor();
+  await link(page, `http://${room.app.host}/${room.name}`).waitFor();
   const token = await room.accessToken({ name: "Ann", externalUserId: "u-1", isAdmin: true });
   const ann = await room.inside({ token });
   const bob = await room.inside({ name: "Bob" });
-  await row(page, "People inside", "u-1").getByText("admin").waitFor();
+  await row(page, "People inside", "u-1").getByText("host", { exact: true }).waitFor();
   await row(page, "People inside", "Bob").getByText("guest").waitFor();
   await button(page, "Remove Bob").click();
   const asked = dialog(page, "Remove Bob?");
@@ -63,6 +63,10 @@ test("people appear as they enter, one is removed, and the meeting is ended and 
   await page.getByText("No meeting matches these filters.").waitFor();
   await page.getByLabel("State").selectOption("over");
   await row(page, "Meetings", room.name).getByText("over").waitFor();
+  await page.goto(`${server.url}/dashboard/apps/${room.app.name}/rooms/${room.name}`);
+  await page.getByText("No one is inside.").waitFor();
+  await page.getByRole("table", { name: "Past meetings" }).getByRole("link").click();
+  await heading(page, `Meeting in ${room.name}`).waitFor();
 });
 
 test("the link for the host leads into the room as an admin; an operator of role read has none", async () => {
@@ -78,7 +82,7 @@ test("the link for the host leads into the room as an admin; an operator of role
   await page.keyboard.press("Escape");
   await until("the link is gone from the page", async () => !(await page.content()).includes(token));
   expect((await room.inside({ token, name: "Host" })).join.isAdmin).toBe(true);
-  await row(page, "People inside", "Host").getByText("admin").waitFor();
+  await row(page, "People inside", "Host").getByText("host", { exact: true }).waitFor();
 
   const reader = await server.admin.must<{ token: string }>("POST", "/operators", { name: "reader", role: "read" });
   await using reading = await open(reader.token);
@@ -93,9 +97,7 @@ test("an empty room advises to join as host, but not an operator of role read, w
   const path = `/apps/${app.name}/rooms/${name}`;
   const advice = "People who open the link appear here.";
   await using dashboard = await open();
-  await (await dashboard.page(path))
-    .getByText(`${advice} Without an access token no one is an admin: join as host.`)
-    .waitFor();
+  await (await dashboard.page(path)).getByText(`${advice} To manage the meeting, join as host.`).waitFor();
   const reader = await server.admin.must<{ token: string }>("POST", "/operators", {
     name: "second reader",
     role: "read",

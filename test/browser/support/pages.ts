@@ -95,6 +95,8 @@ export function pagesOf(
     { name: "a new rule", path: `${app}/rules?add=1`, ready: "Grace in seconds" },
     { name: "rooms", path: `${app}/rooms`, ready: "standup", polls: "/meetings" },
     { name: "a room", path: `${app}/rooms/standup`, ready: "Bob", polls: "/meetings/" },
+    { name: "a new room", path: `${app}/rooms/~new`, ready: "Create room" },
+    { name: "the settings of a room", path: `${app}/rooms/standup/edit`, ready: "A meeting starts", polls: "/rooms/" },
     { name: "meetings", path: `${app}/meetings`, ready: "2 inside", polls: "/meetings" },
     { name: "a meeting", path: `${app}/meetings/${meeting}`, ready: "Carol", polls: "/meetings/" },
     { name: "recordings", path: `${app}/recordings`, ready: "Retention" },

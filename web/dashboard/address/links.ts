@@ -11,6 +11,10 @@ export const keysPage = (app: string): string => ofApp(app, "keys");
 export const keyPage = (app: string, key: string): string => ofApp(app, `keys/${segment(key)}`);
 export const rulesPage = (app: string, channel = ""): string => ofApp(app, `rules${query({ channel })}`);
 export const roomPage = (app: string, room: string): string => ofApp(app, `rooms/${segment(room)}`);
+export const roomsPage = (app: string): string => ofApp(app, "rooms");
+/** No room can be named like that: a name has no ~. */
+export const newRoomPage = (app: string): string => ofApp(app, "rooms/~new");
+export const editRoomPage = (app: string, room: string): string => `${roomPage(app, room)}/edit`;
 /** `room` is an id or a name. */
 export const meetingsPage = (app: string, room = ""): string => ofApp(app, `meetings${query({ room })}`);
 export const meetingPage = (app: string, meeting: string): string => ofApp(app, `meetings/${segment(meeting)}`);

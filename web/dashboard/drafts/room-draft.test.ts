@@ -2,12 +2,25 @@
 import { expect, test } from "bun:test";
 import { ROOM_FIELDS } from "../../../src/protocol/room-fields.ts";
 import { fromLocalInput, toLocalInput } from "../text/format.ts";
-import { changesOf, draftOf, nameProblem, OTHER_FIELDS, WEBHOOK_FIELDS } from "./room-draft.ts";
+import { ROOM_GROUPS } from "../text/room-labels.ts";
+import { audienceOf } from "../text/room-text.ts";
+import {
+  changesOf,
+  draftOf,
+  hasEffect,
+  nameFrom,
+  nameProblem,
+  type RoomFieldName,
+  scheduleProblem,
+  valuesOf,
+} from "./room-draft.ts";
+import { PRESET_NAMES, presetOf, withPreset } from "./room-presets.ts";
 
 const EMPTY = draftOf({});
 
 test("every field is in the form once, with its default", () => {
-  expect([...OTHER_FIELDS, ...WEBHOOK_FIELDS].sort()).toEqual(Object.keys(ROOM_FIELDS).sort() as typeof OTHER_FIELDS);
+  const inGroups = ROOM_GROUPS.flatMap(({ fields, more }) => [...fields, ...(more?.fields ?? [])]);
+  expect(inGroups.sort()).toEqual(Object.keys(ROOM_FIELDS).sort() as RoomFieldName[]);
   expect(EMPTY).toMatchObject({
     privacy: "public",
     enableChat: true,
@@ -42,6 +55,55 @@ test("a moment survives the input for times to the second", () => {
   for (const seconds of [1_900_000_001, 1_793_491_200, 0]) expect(fromLocalInput(toLocalInput(seconds))).toBe(seconds);
   expect(fromLocalInput("")).toBeUndefined();
   expect(fromLocalInput("tomorrow")).toBeUndefined();
+});
+
+test("a field without effect is neither shown nor saved", () => {
+  const closing = { ...EMPTY, expireUnixSec: "2030-03-17T10:00:00", ejectAtRoomExp: true };
+  expect(changesOf(EMPTY, closing)).toHaveProperty("ejectAtRoomExp", true);
+  expect(changesOf(EMPTY, { ...closing, expireUnixSec: "" })).toEqual({});
+  expect(hasEffect("ejectAtRoomExp", { ...closing, deleteOnExp: true })).toBe(false);
+  const quiet = { ...EMPTY, audioOnlyRoom: true, enableChat: false };
+  const hidden = (Object.keys(ROOM_FIELDS) as RoomFieldName[]).filter((name) => !hasEffect(name, quiet));
+  expect(hidden.sort()).toEqual([
+    "deleteOnExp",
+    "ejectAtRoomExp",
+    "enableRequestToJoin",
+    "enableScreenSharing",
+    "joinVideoOn",
+    "newChatForMeetingSession",
+  ]);
+});
+
+test("a preset replaces another one, and leaves alone what presets are not about", () => {
+  const mine = { ...EMPTY, maxParticipants: "4", enableChat: false };
+  const saved = (name: (typeof PRESET_NAMES)[number]) => changesOf(mine, withPreset(withPreset(mine, "webinar"), name));
+  expect(Object.fromEntries(PRESET_NAMES.map((name) => [name, saved(name)]))).toEqual({
+    open: {},
+    lobby: { privacy: "private" },
+    webinar: { ownerOnlyBroadcast: true },
+    audio: { audioOnlyRoom: true },
+    recorded: { recordRoom: true },
+  });
+});
+
+test("a preset stays chosen while the room follows it; otherwise the one that it follows is, or none", () => {
+  const lobby = withPreset(EMPTY, "lobby");
+  expect(presetOf({ ...lobby, recordRoom: true }, "lobby")).toBe("lobby");
+  expect(presetOf(lobby, "open")).toBe("lobby");
+  const invited = { ...lobby, enableRequestToJoin: false };
+  expect([audienceOf(valuesOf(invited)), presetOf(invited, "lobby")]).toEqual(["invited", undefined]);
+});
+
+test("a room does not close before it opens", () => {
+  const opens = { ...EMPTY, notBeforeUnixSec: "2030-03-17T10:00" };
+  expect(scheduleProblem(opens)).toBeUndefined();
+  expect(scheduleProblem({ ...opens, expireUnixSec: "2030-03-17T10:30:00" })).toBeUndefined();
+  for (const expireUnixSec of ["2030-03-17T10:00:00", "2030-03-16T12:00"])
+    expect(scheduleProblem({ ...opens, expireUnixSec })).toBeDefined();
+});
+
+test("spaces in a name become hyphens, as one types", () => {
+  expect(nameFrom("Friday  planning ")).toBe("Friday-planning-");
 });
 
 test("a name that the service would refuse is refused while one types", () => {

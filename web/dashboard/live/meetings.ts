@@ -66,5 +66,3 @@ export const END_REASONS: Readonly<Record<NonNullable<Participant["endReason"]>,
   ended: "meeting was ended",
   removed: "removed",
 };
-
-export const people = (count: number): string => (count === 1 ? "1 person" : `${count} people`);

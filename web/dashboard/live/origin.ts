@@ -8,8 +8,22 @@ export function useOrigin(): string {
   return originFrom(data?.data ?? [], new URL(location.href));
 }
 
-/** Where browsers reach an application; undefined until it is known. */
-export function useAppOrigin(app: string): string | undefined {
+/** What the service's settings say about rooms; undefined until they are known. */
+export interface RoomService {
+  /** Where browsers reach the application. */
+  readonly origin: string;
+  /** PARLEY_MESH_MAX. */
+  readonly meshMax: number;
+}
+
+const MESH_MAX = "PARLEY_MESH_MAX";
+
+export function useRoomService(app: string): RoomService | undefined {
   const { data } = useLive<{ readonly data: readonly SettingRow[] }>("/settings");
-  return data && applicationOrigin(data.data, new URL(location.href), app);
+  if (!data) return undefined;
+  const setting = data.data.find(({ name }) => name === MESH_MAX);
+  return {
+    origin: applicationOrigin(data.data, new URL(location.href), app),
+    meshMax: Number(setting?.value ?? setting?.default),
+  };
 }

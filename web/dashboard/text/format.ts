@@ -3,6 +3,16 @@
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const EXACT = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
+const MOMENT = new Intl.DateTimeFormat("en", {
+  weekday: "short",
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+const MINUTES = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const DAY = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const CLOCK = new Intl.DateTimeFormat("en", {
   hour: "2-digit",
@@ -79,6 +89,11 @@ export function relative(unixSeconds: number, nowSeconds: number): string {
 }
 
 export const exactTime = (unixSeconds: number): string => EXACT.format(unixSeconds * 1000);
+/** An appointment: "Fri, Nov 20, 2026, 10:00". */
+export const appointment = (unixSeconds: number): string => MOMENT.format(unixSeconds * 1000);
+/** The end of one: only the time, if it is on the same day. */
+export const appointmentEnd = (unixSeconds: number, beganAt: number): string =>
+  (day(unixSeconds) === day(beganAt) ? MINUTES : MOMENT).format(unixSeconds * 1000);
 export const day = (unixSeconds: number): string => DAY.format(unixSeconds * 1000);
 export const clock = (unixMs: number): string => CLOCK.format(unixMs);
 

@@ -47,10 +47,12 @@ interface FormProps {
   readonly submit: string;
   readonly isDanger?: boolean;
   readonly isDisabled?: boolean;
+  /** Beside the buttons: what the form amounts to. */
+  readonly beside?: ComponentChildren;
   readonly children?: ComponentChildren;
 }
 
-export function Form({ onSubmit, onCancel, submit, isDanger, isDisabled, children }: FormProps) {
+export function Form({ onSubmit, onCancel, submit, isDanger, isDisabled, beside, children }: FormProps) {
   const error = useSignal("");
   const isBusy = useSignal(false);
   const run = async (event: Event): Promise<void> => {
@@ -70,6 +72,7 @@ export function Form({ onSubmit, onCancel, submit, isDanger, isDisabled, childre
       {children}
       <div role="alert">{error.value && <Notice kind="bad">{error.value}</Notice>}</div>
       <div class="form-actions">
+        {beside && <p class="form-beside">{beside}</p>}
         {onCancel && (
           <button type="button" onClick={onCancel}>
             Cancel

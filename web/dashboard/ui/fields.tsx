@@ -2,8 +2,17 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
-interface FieldProps {
+/** A label, with the name that the API has for it. */
+interface Labelled {
   readonly label: string;
+  readonly apiName?: string | undefined;
+}
+
+/** Beside a label, for those who know the API. It is not part of the label's name. */
+const ApiName = ({ children }: { readonly children: string | undefined }) =>
+  children === undefined ? null : <code class="api-name">{children}</code>;
+
+interface FieldProps extends Labelled {
   readonly help?: ComponentChildren;
   readonly error?: string | undefined;
   /** Gets the attributes that tie the input to its label, help and error. */
@@ -16,12 +25,14 @@ export interface FieldAttributes {
   readonly "aria-invalid": boolean | undefined;
 }
 
-export function Field({ label, help, error, children }: FieldProps) {
+export function Field({ label, apiName, help, error, children }: FieldProps) {
   const id = useId();
   const described = [help && `${id}-help`, error && `${id}-error`].filter(Boolean).join(" ");
   return (
     <div class="field">
-      <label for={id}>{label}</label>
+      <div class="label-line">
+        <label for={id}>{label}</label> <ApiName>{apiName}</ApiName>
+      </div>
       {children({ id, "aria-describedby": described || undefined, "aria-invalid": error ? true : undefined })}
       {help && (
         <p id={`${id}-help`} class="muted small">
@@ -37,8 +48,7 @@ export function Field({ label, help, error, children }: FieldProps) {
   );
 }
 
-interface TextProps {
-  readonly label: string;
+interface TextProps extends Labelled {
   readonly value: string;
   readonly onInput: (value: string) => void;
   readonly help?: ComponentChildren;
@@ -57,8 +67,19 @@ interface TextProps {
 }
 
 /** With `rows` a text of several lines. */
-export const Text = ({ label, value, onInput, help, error, rows, isRequired, isDisabled, ...rest }: TextProps) => (
-  <Field label={label} help={help} error={error}>
+export const Text = ({
+  label,
+  apiName,
+  value,
+  onInput,
+  help,
+  error,
+  rows,
+  isRequired,
+  isDisabled,
+  ...rest
+}: TextProps) => (
+  <Field label={label} apiName={apiName} help={help} error={error}>
     {(attributes) => {
       const shared = {
         ...attributes,
@@ -79,13 +100,14 @@ export const Text = ({ label, value, onInput, help, error, rows, isRequired, isD
 
 interface CheckProps {
   readonly label: ComponentChildren;
+  readonly apiName?: string | undefined;
   readonly checked: boolean;
   readonly onChange: (checked: boolean) => void;
   readonly help?: ComponentChildren;
   readonly isDisabled?: boolean;
 }
 
-export function Check({ label, checked, onChange, help, isDisabled }: CheckProps) {
+export function Check({ label, apiName, checked, onChange, help, isDisabled }: CheckProps) {
   const id = useId();
   return (
     <div class="check">
@@ -98,7 +120,9 @@ export function Check({ label, checked, onChange, help, isDisabled }: CheckProps
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
       <div>
-        <label for={id}>{label}</label>
+        <div class="label-line">
+          <label for={id}>{label}</label> <ApiName>{apiName}</ApiName>
+        </div>
         {help && (
           <p id={`${id}-help`} class="muted small">
             {help}
@@ -109,8 +133,7 @@ export function Check({ label, checked, onChange, help, isDisabled }: CheckProps
   );
 }
 
-interface SelectProps<T extends string> {
-  readonly label: string;
+interface SelectProps<T extends string> extends Labelled {
   readonly value: T;
   readonly options: readonly (readonly [value: T, text: string])[];
   readonly onChange: (value: T) => void;
@@ -118,8 +141,16 @@ interface SelectProps<T extends string> {
   readonly isDisabled?: boolean;
 }
 
-export const Select = <T extends string>({ label, value, options, onChange, help, isDisabled }: SelectProps<T>) => (
-  <Field label={label} help={help}>
+export const Select = <T extends string>({
+  label,
+  apiName,
+  value,
+  options,
+  onChange,
+  help,
+  isDisabled,
+}: SelectProps<T>) => (
+  <Field label={label} apiName={apiName} help={help}>
     {(attributes) => (
       <select
         {...attributes}

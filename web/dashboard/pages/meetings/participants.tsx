@@ -4,8 +4,9 @@ import { get } from "../../api/client.ts";
 import { nowSeconds } from "../../api/now.ts";
 import type { Meeting, Participant, Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
-import { END_REASONS, endMeeting, insideOf, makePrivate, people, removePerson, roomPath } from "../../live/meetings.ts";
+import { END_REASONS, endMeeting, insideOf, makePrivate, removePerson, roomPath } from "../../live/meetings.ts";
 import { duration } from "../../text/format.ts";
+import { people } from "../../text/room-text.ts";
 import { confirm, nameToType } from "../../ui/dialog.tsx";
 import { toast } from "../../ui/notice.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -31,7 +32,7 @@ export function Participants({ app, room, roomName, rows, isNow = false, empty, 
   const columns: readonly (Column<Participant> | false)[] = [
     { title: "Name", cell: (one) => <Who of={one} /> },
     {
-      title: "User id",
+      title: "User ID",
       width: isNow ? 18 : 12,
       isMinor: true,
       cell: ({ externalUserId }) => (externalUserId === undefined ? "–" : <Name>{externalUserId}</Name>),
@@ -89,7 +90,7 @@ const Who = ({ of: { name, isAdmin, isGuest } }: { readonly of: Participant }) =
     <span class="name" title={name}>
       {name}
     </span>
-    {isAdmin && <Badge kind="accent">admin</Badge>}
+    {isAdmin && <Badge kind="accent">host</Badge>}
     {isGuest && (
       <span title="No access token vouches for this name.">
         <Badge>guest</Badge>
@@ -127,7 +128,7 @@ async function askToRemove({ app, room, roomName, one, reload }: Removal): Promi
 
 /** Whether the person can come back. */
 function returnOf({ isGuest }: Participant, isPublic: boolean): string {
-  if (!isGuest) return "Their access token and user id are refused until this meeting is over.";
+  if (!isGuest) return "Their access token and user ID are refused until this meeting is over.";
   if (isPublic) return "A guest cannot be recognised: anyone with the link can come back.";
   return "A guest cannot be recognised: they can ask to join again, under another name too.";
 }

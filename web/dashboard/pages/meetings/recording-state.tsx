@@ -1,7 +1,8 @@
 /** Whether a meeting is recorded now, and the button that starts or stops it. */
 import type { Meeting, MeetingRecording } from "../../api/room-types.ts";
-import { people, setRecording } from "../../live/meetings.ts";
+import { setRecording } from "../../live/meetings.ts";
 import { exactTime } from "../../text/format.ts";
+import { people } from "../../text/room-text.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { toast } from "../../ui/notice.tsx";
 import { Badge } from "../../ui/values.tsx";

@@ -1,16 +1,30 @@
 /** "Join as host": a link that makes its holder an admin of the room. */
 import { useSignal } from "@preact/signals";
-import type { HostLink } from "../../api/room-types.ts";
+import { nowSeconds } from "../../api/now.ts";
+import type { HostLink, Room } from "../../api/room-types.ts";
 import { hostLink } from "../../live/meetings.ts";
+import { openingOf, timesOf } from "../../text/room-text.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { messageOf, toast } from "../../ui/notice.tsx";
 import { Copy, Time } from "../../ui/values.tsx";
 
-export function JoinAsHost({ app, room }: { readonly app: string; readonly room: string }) {
+/** How long a link is valid: a room that opens later cannot be entered with it. */
+const LINK_SEC = 900;
+
+/** Why no one can join as host now; undefined: they can. */
+function obstacle(room: Room): string | undefined {
+  const now = nowSeconds.value;
+  const opening = openingOf(room, now);
+  if (opening === "over") return "The room is closed: change its schedule first.";
+  const { opens = 0 } = timesOf(room);
+  return opening === "later" && opens >= now + LINK_SEC ? "Hosts can join from 15 minutes before it opens." : undefined;
+}
+
+export function JoinAsHost({ app, room }: { readonly app: string; readonly room: Room }) {
   const made = useSignal<HostLink | undefined>(undefined);
   const make = async (): Promise<void> => {
     try {
-      made.value = await hostLink(app, room);
+      made.value = await hostLink(app, room.roomName);
     } catch (error) {
       toast(messageOf(error), "bad");
     }
@@ -18,17 +32,21 @@ export function JoinAsHost({ app, room }: { readonly app: string; readonly room:
   const close = (): void => {
     made.value = undefined;
   };
+  const why = obstacle(room);
   return (
-    <>
-      <button type="button" class="primary" onClick={make}>
+    <div class="join-as-host">
+      <button type="button" class="primary" disabled={why !== undefined} aria-describedby="join-as-host" onClick={make}>
         Join as host
       </button>
+      <p id="join-as-host" class="muted small">
+        {why ?? "Hosts let people in, mute or remove them, and end the meeting."}
+      </p>
       {made.value && (
-        <Dialog title={`Join ${room} as host`} onClose={close}>
+        <Dialog title={`Join ${room.roomName} as host`} onClose={close}>
           <div class="form">
             <p>
-              This link lets its holder in as an admin of the meeting: it expires <Time at={made.value.expiresAt} />,
-              and people who are inside by then stay. Keep it to yourself; others get the plain link.
+              This link makes you a host. It expires <Time at={made.value.expiresAt} />; once inside, you stay. Keep it
+              to yourself, and give others the plain link.
             </p>
             <div class="form-actions">
               <button type="button" onClick={close}>
@@ -42,6 +60,6 @@ export function JoinAsHost({ app, room }: { readonly app: string; readonly room:
           </div>
         </Dialog>
       )}
-    </>
+    </div>
   );
 }

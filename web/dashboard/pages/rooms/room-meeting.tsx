@@ -1,32 +1,26 @@
-/** The way into a room, and who is inside now. */
-import { meetingPage, meetingsPage } from "../../address/links.ts";
-import type { Meeting } from "../../api/room-types.ts";
+/** Who is inside a room now. */
+import { meetingPage } from "../../address/links.ts";
+import type { Meeting, Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
-import { insideOf, people } from "../../live/meetings.ts";
+import { insideOf } from "../../live/meetings.ts";
+import { people } from "../../text/room-text.ts";
 import { Empty } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
-import { Badge, Copy, Time } from "../../ui/values.tsx";
+import { Badge, Time } from "../../ui/values.tsx";
 import { EndMeeting, Participants } from "../meetings/participants.tsx";
 import { RecordButton, RecordingMark } from "../meetings/recording-state.tsx";
 
 interface RoomMeetingProps {
   readonly app: string;
-  readonly room: { readonly _id: string; readonly roomName: string };
-  /** The address of the room, which anyone may have. */
-  readonly link: string;
+  readonly room: Room;
   readonly meeting: Meeting | undefined;
   readonly reload: () => Promise<void>;
 }
 
-export function RoomMeeting({ app, room: { _id, roomName }, link, meeting, reload }: RoomMeetingProps) {
+export function RoomMeeting({ app, room: { _id, roomName }, meeting, reload }: RoomMeetingProps) {
   const inside = meeting ? insideOf(meeting) : [];
   return (
-    <Card title="Meeting" aside={<a href={meetingsPage(app, _id)}>Past meetings</a>}>
-      <div class="toolbar list-head">
-        <span class="row">
-          <code>{link}</code> <Copy text={link} what="link to the room" />
-        </span>
-      </div>
+    <Card title="Inside now">
       {meeting && (
         <div class="toolbar list-head">
           <span role="status">
@@ -54,7 +48,7 @@ export function RoomMeeting({ app, room: { _id, roomName }, link, meeting, reloa
         empty={
           <Empty title={meeting ? "The last person has just left." : "No one is inside."}>
             People who open the link appear here.
-            {mayChange.value && " Without an access token no one is an admin: join as host."}
+            {mayChange.value && " To manage the meeting, join as host."}
           </Empty>
         }
       />

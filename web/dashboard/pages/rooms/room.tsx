@@ -1,78 +1,71 @@
-/** One room: who is inside now, and all its fields with their meaning. Only those that were changed are saved. */
-import { useSignal } from "@preact/signals";
-import { recordingsPage } from "../../address/links.ts";
-import { BASE, navigate, type PageParameters } from "../../address/router.ts";
-import { put, remove, segment } from "../../api/client.ts";
-import type { Room as RoomRow } from "../../api/room-types.ts";
+/** One room: the way in, who is inside, when it is open, and what is set. */
+import { editRoomPage, recordingsPage, roomsPage } from "../../address/links.ts";
+import { navigate, type PageParameters } from "../../address/router.ts";
+import { query, remove, segment } from "../../api/client.ts";
+import type { Meeting, Room as RoomRow } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
-import { useDraft } from "../../drafts/draft.ts";
-import {
-  changesOf,
-  draftOf,
-  nameProblem,
-  OTHER_FIELDS,
-  type RoomDraft,
-  WEBHOOK_FIELDS,
-} from "../../drafts/room-draft.ts";
-import { CHANGES_EVERY_MS, useLive } from "../../live/live.ts";
-import { useMeetingNow } from "../../live/meetings.ts";
-import { useAppOrigin } from "../../live/origin.ts";
-import { confirm, Form } from "../../ui/dialog.tsx";
-import { Text } from "../../ui/fields.tsx";
+import { CHANGES_EVERY_MS, useList, useLive } from "../../live/live.ts";
+import { insideOf, roomPath, useMeetingNow } from "../../live/meetings.ts";
+import { useRoomService } from "../../live/origin.ts";
+import { inWords, people } from "../../text/room-text.ts";
+import { confirm, nameToType } from "../../ui/dialog.tsx";
 import { toast } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Copy, Time } from "../../ui/values.tsx";
 import { Missing } from "../not-found.tsx";
-import { RoomFields } from "./fields.tsx";
-import { JoinAsHost } from "./host-link.tsx";
 import { RoomMeeting } from "./room-meeting.tsx";
+import { NextMeeting, PAST_MAX, PastMeetings } from "./room-times.tsx";
+import { WayIn } from "./way-in.tsx";
 import { WebhookSecrets } from "./webhook-secrets.tsx";
 
-export function Room({ at }: { readonly at: PageParameters }) {
-  const { app = "", room = "" } = at;
-  const root = `/apps/${segment(app)}/rooms`;
-  const { data, error, reload } = useLive<RoomRow>(`${root}/${segment(room)}`, { everyMs: CHANGES_EVERY_MS });
+export function Room({ at: { app = "", room = "" } }: { readonly at: PageParameters }) {
+  const { data, error } = useLive<RoomRow>(roomPath(app, room), { everyMs: CHANGES_EVERY_MS });
   const now = useMeetingNow(app, room);
-  const origin = useAppOrigin(app);
+  const past = useList<Meeting>(data && `/apps/${segment(app)}/meetings${query({ room: data._id, active: "false" })}`, {
+    everyMs: CHANGES_EVERY_MS,
+    limitMax: PAST_MAX,
+  });
+  const service = useRoomService(app);
   return (
     <Page
       title={room}
-      isReady={data !== undefined && now.isReady && origin !== undefined}
-      error={error ?? now.error}
+      isReady={data !== undefined && now.isReady && service !== undefined && (past.data ?? past.error) !== undefined}
+      error={error ?? now.error ?? past.error}
       missing={
-        <Missing title={`No room is named “${room}”.`} to={`${BASE}${root}`} all="All rooms">
+        <Missing title={`No room is named “${room}”.`} to={roomsPage(app)} all="All rooms">
           It was renamed or deleted, or its name is misspelt. Upper and lower case are different.
         </Missing>
       }
-      intro={<a href={`${BASE}${root}`}>All rooms</a>}
+      intro={<a href={roomsPage(app)}>All rooms</a>}
       actions={
         data && (
           <>
             <a class="button" href={recordingsPage(app, { room: data._id })}>
-              Its recordings
+              Recordings
+            </a>
+            <a class="button" href={editRoomPage(app, data.roomName)}>
+              {mayChange.value ? "Edit" : "All settings"}
             </a>
             {mayChange.value && (
-              <>
-                <button type="button" class="danger" onClick={() => archive(data, root)}>
-                  Delete …
-                </button>
-                <JoinAsHost app={app} room={data.roomName} />
-              </>
+              <button type="button" class="danger" onClick={() => askToDelete(app, data, now.meeting)}>
+                Delete …
+              </button>
             )}
           </>
         )
       }
     >
-      {data && (
+      {data && service && (
         <>
-          <RoomMeeting
-            app={app}
-            room={data}
-            link={`${origin}/${segment(room)}`}
-            meeting={now.meeting}
-            reload={now.reload}
-          />
-          <RoomForm room={data} root={root} reload={reload} />
+          <WayIn app={app} room={data} link={`${service.origin}/${segment(room)}`} />
+          <RoomMeeting app={app} room={data} meeting={now.meeting} reload={now.reload} />
+          <div class="halves">
+            <div class="stack">
+              <NextMeeting app={app} room={data} />
+              <Settings room={data} meshMax={service.meshMax} />
+            </div>
+            <PastMeetings app={app} room={data} list={past} />
+          </div>
           <WebhookSecrets app={app} room={data} />
         </>
       )}
@@ -80,101 +73,45 @@ export function Room({ at }: { readonly at: PageParameters }) {
   );
 }
 
-function archive({ roomName }: RoomRow, root: string): void {
+const Settings = ({ room, meshMax }: { readonly room: RoomRow; readonly meshMax: number }) => (
+  <Card title="Settings">
+    <dl class="facts">
+      {Object.entries(inWords(room, meshMax)).map(([title, text]) => (
+        <>
+          <dt>{title}</dt>
+          <dd>{text}</dd>
+        </>
+      ))}
+      <dt>Created</dt>
+      <dd>
+        <Time at={Date.parse(room.created) / 1000} />
+      </dd>
+      <dt>ID</dt>
+      <dd class="row">
+        <code>{room._id}</code> <Copy text={room._id} what="ID of the room" />
+      </dd>
+    </dl>
+  </Card>
+);
+
+function askToDelete(app: string, { roomName }: RoomRow, meeting: Meeting | undefined): void {
+  const inside = meeting ? insideOf(meeting).length : 0;
   confirm({
     title: `Delete the room ${roomName}`,
     text: (
       <p>
-        The room is archived: it disappears from every list, its access tokens end, and its name can be used by another
-        room. Its recordings stay. It cannot be brought back.
+        {inside > 0 && `${people(inside)} inside: their meeting ends. `}
+        Its link and its access tokens stop working, and another room can have its name. Recordings stay. This cannot be
+        undone.
       </p>
     ),
     submit: "Delete the room",
     isDanger: true,
+    typed: nameToType(roomName, inside),
     run: async () => {
-      await remove(`${root}/${segment(roomName)}`);
+      await remove(roomPath(app, roomName));
       toast(`${roomName} is deleted.`);
-      navigate(root);
+      navigate(`/apps/${segment(app)}/rooms`);
     },
   });
-}
-
-interface RoomFormProps {
-  /** As it is saved now; it may be changed elsewhere while this form is filled in. */
-  readonly room: RoomRow;
-  readonly root: string;
-  readonly reload: () => Promise<void>;
-}
-
-function RoomForm({ room, root, reload }: RoomFormProps) {
-  const name = useSignal(room.roomName);
-  const saved = draftOf(room);
-  const draft = useDraft<RoomDraft>(saved);
-  const reset = (): void => {
-    name.value = room.roomName;
-    draft.value = saved;
-  };
-  const changes = {
-    ...changesOf(saved, draft.value),
-    ...(name.value !== room.roomName && { roomName: name.value }),
-  };
-  const count = Object.keys(changes).length;
-  const save = async (): Promise<void> => {
-    const after = await put<RoomRow>(`${root}/${segment(room.roomName)}`, changes);
-    draft.value = draftOf(after);
-    toast("The room is saved.");
-    if (after.roomName !== room.roomName) return navigate(`${root}/${segment(after.roomName)}`, { replace: true });
-    await reload();
-  };
-  const shared = { draft: draft.value, onChange: (next: RoomDraft) => (draft.value = next) };
-  const isDisabled = !mayChange.value;
-  const fields = (
-    <>
-      <Card title="Fields">
-        <div class="form">
-          <dl class="facts">
-            <dt>Id</dt>
-            <dd class="row">
-              <code>{room._id}</code> <Copy text={room._id} what="id of the room" />
-            </dd>
-            <dt>Created</dt>
-            <dd>
-              <Time at={Date.parse(room.created) / 1000} />
-            </dd>
-          </dl>
-          <div class="room-fields">
-            <Text
-              label="roomName"
-              value={name.value}
-              onInput={(value) => (name.value = value)}
-              isDisabled={isDisabled}
-              isRequired
-              error={nameProblem(name.value)}
-              help="Another name takes effect at once; links with the present one no longer work."
-            />
-          </div>
-          <RoomFields names={OTHER_FIELDS} isDisabled={isDisabled} {...shared} />
-        </div>
-      </Card>
-      <Card title="Webhooks">
-        <div class="form">
-          <p class="muted">Addresses of your backend. Each gets one kind of event of this room, signed.</p>
-          <RoomFields names={WEBHOOK_FIELDS} isDisabled={isDisabled} {...shared} />
-        </div>
-      </Card>
-    </>
-  );
-  if (isDisabled) return fields;
-  return (
-    <div class="savable">
-      <Form
-        submit={count === 0 ? "Saved" : `Save ${count === 1 ? "1 change" : `${count} changes`}`}
-        isDisabled={count === 0 || name.value === "" || nameProblem(name.value) !== undefined}
-        onSubmit={save}
-        {...(count > 0 && { onCancel: reset })}
-      >
-        {fields}
-      </Form>
-    </div>
-  );
 }

@@ -1,0 +1,30 @@
+/** What each field of a room means: for the API's documents, the command line and docs/rooms.md. */
+import type { RoomFieldName } from "../protocol/room-fields.ts";
+
+export const ROOM_MEANINGS: Readonly<Record<RoomFieldName, string>> = {
+  privacy: "`public`: anyone can join; `private`: with an access token, or when admitted",
+  deleteOnExp: "the room is archived at `expireUnixSec`",
+  autoJoin: "the page skips the waiting area",
+  enableRequestToJoin: "a visitor of a private room without a token may ask to join; an admin inside decides",
+  enableChat: "the page has a chat",
+  enableScreenSharing: "the page can share a screen",
+  joinVideoOn: "the camera is on at entry",
+  joinAudioOn: "the microphone is on at entry",
+  ownerOnlyBroadcast: "only admins share media",
+  enableRecording: "admins may record the meeting, others while no admin is inside",
+  ejectAtRoomExp: "all participants are removed at `expireUnixSec`",
+  lang: "language of the page, a BCP 47 tag",
+  expireUnixSec: "no one can join after it; Unix seconds",
+  notBeforeUnixSec: "no one can join before it; Unix seconds",
+  maxParticipants: "maximum number of participants, up to `PARLEY_MESH_MAX`",
+  ejectAfterElapsedTimeInSec: "each participant is removed that long after joining",
+  endMeetingAfterNoActivityInSec: "the meeting ends when no one has shared anything for that long",
+  showInviteBox: "the page shows how to invite others",
+  newChatForMeetingSession: "each meeting begins with an empty chat",
+  recordRoom: "every participant is recorded from entry",
+  audioOnlyRoom: "microphones only",
+  meetingJoinWebhook: "called when a participant joins; an http or https address",
+  meetingLeftWebhook: "called when a participant leaves",
+  meetingStartedWebhook: "called when a meeting begins",
+  meetingEndedWebhook: "called when a meeting ends",
+};

@@ -1,0 +1,81 @@
+/** Creating a room: what kind, its name, and what differs from that kind. */
+import { useSignal } from "@preact/signals";
+import { roomsPage } from "../../address/links.ts";
+import { navigate, type PageParameters } from "../../address/router.ts";
+import { post, segment } from "../../api/client.ts";
+import type { Room } from "../../api/room-types.ts";
+import { mayChange } from "../../api/session.ts";
+import { changesOf, draftOf, nameProblem, scheduleProblem, valuesOf } from "../../drafts/room-draft.ts";
+import { PRESET_NAMES, PRESETS, type PresetName, presetOf, withPreset } from "../../drafts/room-presets.ts";
+import { useRoomService } from "../../live/origin.ts";
+import { inWords } from "../../text/room-text.ts";
+import { Choices } from "../../ui/choices.tsx";
+import { Form } from "../../ui/dialog.tsx";
+import { Notice } from "../../ui/notice.tsx";
+import { Card, Page } from "../../ui/page.tsx";
+import { RoomGroups } from "./groups.tsx";
+import { NameField } from "./name-field.tsx";
+
+const UNSET = draftOf({});
+
+export function NewRoom({ at: { app = "" } }: { readonly at: PageParameters }) {
+  const service = useRoomService(app);
+  return (
+    <Page title="New room" isReady={service !== undefined} intro={<a href={roomsPage(app)}>All rooms</a>}>
+      {!mayChange.value && (
+        <Notice>You can see everything, but change nothing: ask an operator with the role admin.</Notice>
+      )}
+      {service && mayChange.value && <CreateRoom app={app} {...service} />}
+    </Page>
+  );
+}
+
+interface CreateRoomProps {
+  readonly app: string;
+  readonly origin: string;
+  readonly meshMax: number;
+}
+
+function CreateRoom({ app, origin, meshMax }: CreateRoomProps) {
+  const root = `/apps/${segment(app)}/rooms`;
+  const name = useSignal("");
+  const draft = useSignal(UNSET);
+  const chosen = useSignal<PresetName>("open");
+  const create = async (): Promise<void> => {
+    const body = { ...changesOf(UNSET, draft.value), ...(name.value !== "" && { roomName: name.value }) };
+    const made = await post<Room>(root, body);
+    navigate(`${root}/${segment(made.roomName)}`);
+  };
+  const { Access, Schedule, Recording } = inWords(valuesOf(draft.value), meshMax);
+  return (
+    <div class="savable">
+      <Form
+        submit="Create room"
+        isDisabled={nameProblem(name.value) !== undefined || scheduleProblem(draft.value) !== undefined}
+        beside={`${Access} ${Schedule} ${Recording}`}
+        onSubmit={create}
+        onCancel={() => navigate(root)}
+      >
+        <Card>
+          <div class="form">
+            <Choices
+              label="Start from"
+              value={presetOf(draft.value, chosen.value)}
+              options={PRESET_NAMES.map((value) => ({ value, ...PRESETS[value] }))}
+              onChange={(preset) => {
+                chosen.value = preset;
+                draft.value = withPreset(draft.value, preset);
+              }}
+            />
+            <div class="narrow-form">
+              <NameField value={name.value} onInput={(value) => (name.value = value)} origin={origin}>
+                Left empty, it gets ten random letters.
+              </NameField>
+            </div>
+          </div>
+        </Card>
+        <RoomGroups draft={draft.value} onChange={(next) => (draft.value = next)} meshMax={meshMax} />
+      </Form>
+    </div>
+  );
+}

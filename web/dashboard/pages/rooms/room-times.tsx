@@ -1,0 +1,94 @@
+/** When a room is open next, and the meetings that were in it. */
+import { editRoomPage, meetingPage, meetingsPage } from "../../address/links.ts";
+import { nowSeconds } from "../../api/now.ts";
+import type { Meeting, Room } from "../../api/room-types.ts";
+import { mayChange } from "../../api/session.ts";
+import type { LiveList } from "../../live/live.ts";
+import { appointment, duration, whole } from "../../text/format.ts";
+import { openHours, openingOf, timesOf } from "../../text/room-text.ts";
+import { Empty } from "../../ui/notice.tsx";
+import { Card } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, Time } from "../../ui/values.tsx";
+
+interface RoomTimesProps {
+  readonly app: string;
+  readonly room: Room;
+}
+
+export const NextMeeting = ({ app, room }: RoomTimesProps) => (
+  <Card
+    title="Next meeting"
+    aside={mayChange.value && <a href={editRoomPage(app, room.roomName)}>Change the schedule</a>}
+  >
+    <When room={room} />
+  </Card>
+);
+
+function When({ room }: { readonly room: Room }) {
+  const { opens, closes } = timesOf(room);
+  switch (openingOf(room, nowSeconds.value)) {
+    case "always":
+      return <p>At any time: a meeting begins when someone enters.</p>;
+    case "over":
+      return (
+        <p>
+          None: the room closed <Time at={closes} />, and no one can enter.
+        </p>
+      );
+    case "later":
+      return (
+        <p>
+          <strong>{openHours(room)}</strong>{" "}
+          <Badge kind="accent">
+            opens <Time at={opens} />
+          </Badge>
+        </p>
+      );
+    case "now":
+      return (
+        <p>
+          <strong>{openHours(room)}</strong>{" "}
+          <Badge kind="good">
+            closes <Time at={closes} />
+          </Badge>
+        </p>
+      );
+  }
+}
+
+/** How many of them the page of a room lists. */
+export const PAST_MAX = 5;
+
+interface PastMeetingsProps extends RoomTimesProps {
+  readonly list: Pick<LiveList<Meeting>, "data" | "total">;
+}
+
+export function PastMeetings({ app, room, list: { data = [], total = 0 } }: PastMeetingsProps) {
+  const columns: readonly Column<Meeting>[] = [
+    {
+      title: "Started",
+      cell: ({ _id, startTime }) => <a href={meetingPage(app, _id)}>{appointment(startTime)}</a>,
+    },
+    {
+      title: "Lasted",
+      width: 30,
+      isNumber: true,
+      cell: ({ startTime, endTime = startTime }) => duration(endTime - startTime),
+    },
+  ];
+  return (
+    <Card
+      title="Past meetings"
+      aside={total > 0 && <a href={meetingsPage(app, room._id)}>{total > PAST_MAX ? `All ${whole(total)}` : "All"}</a>}
+    >
+      <Table
+        label="Past meetings"
+        columns={columns}
+        rows={data.slice(0, PAST_MAX)}
+        keyOf={({ _id }) => _id}
+        empty={<Empty title="None yet.">Meetings are listed here once they are over.</Empty>}
+      />
+    </Card>
+  );
+}
