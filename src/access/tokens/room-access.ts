@@ -1,7 +1,14 @@
 /** What a connection of a room may do: pairs of a channel, or of what channels begin with, and the actions on it. */
 import { type ActionSet, actionSet } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
-import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
+import {
+  adminChannel,
+  chatChannel,
+  inboxChannel,
+  reactionsChannel,
+  roomChannel,
+  waitChannel,
+} from "../../protocol/room-channels.ts";
 
 export interface RoomPair {
   readonly channel: string;
@@ -47,6 +54,7 @@ export const stayAccess = (room: string, participantSession: string, { isAdmin, 
   new RoomAccess([
     { channel: roomChannel(room), actions: MEMBER },
     { channel: chatChannel(room), actions: mayChat ? SUBSCRIBE | PUBLISH : SUBSCRIBE },
+    { channel: reactionsChannel(room), actions: SUBSCRIBE | PUBLISH },
     { channel: inboxChannel(room), isPrefix: true, actions: PUBLISH },
     { channel: inboxChannel(room, participantSession), actions: SUBSCRIBE },
     ...(isAdmin ? [{ channel: adminChannel(room), actions: SUBSCRIBE }] : []),

@@ -13,11 +13,27 @@ const id = lazily(() => z.string().min(1).max(ID_MAX_CHARS, `must have at most $
 const act = lazily(() =>
   z
     .object({
-      do: z.enum(["admit", "decline", "mute", "remove", "rename", "end", "lock", "unlock", "record", "stopRecord"]),
+      do: z.enum([
+        "admit",
+        "decline",
+        "mute",
+        "muteAll",
+        "lowerHands",
+        "remove",
+        "rename",
+        "end",
+        "lock",
+        "unlock",
+        "record",
+        "stopRecord",
+      ]),
       participantSession: id().optional().describe("Of mute, remove and rename; rename without it is for oneself"),
       waitId: id().optional().describe("Of admit and decline: from the queue of the lobby"),
       name: z.string().optional().describe("Of rename: the new name; guests may rename themselves three times"),
-      kind: z.enum(["audio", "video", "screen"]).optional().describe("Of mute: what to mute; audio if absent"),
+      kind: z
+        .enum(["audio", "video", "screen"])
+        .optional()
+        .describe("Of mute and muteAll: what to mute; audio if absent"),
     })
     .meta({ examples: [{ do: "admit", waitId: "5f0c…" }] }),
 );

@@ -90,6 +90,17 @@ test("mute is a notice; its page obeys", async () => {
   });
 });
 
+test("mute all is one notice for everyone but the admin who asks, and lower hands is one for everyone", async () => {
+  await act(admin.token, { do: "muteAll" });
+  await act(admin.token, { do: "muteAll", kind: "screen" });
+  await act(admin.token, { do: "lowerHands" });
+  expect(notices()).toEqual([
+    { notice: "muted", kind: "audio", by: admin.id },
+    { notice: "muted", kind: "screen", by: admin.id },
+    { notice: "handsLowered" },
+  ]);
+});
+
 describe("remove", () => {
   test("is a notice and a close on every node; token and user do not come back into this meeting", async () => {
     await act(admin.token, { do: "remove", participantSession: ada.id });

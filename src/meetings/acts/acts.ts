@@ -24,7 +24,7 @@ interface ActParts {
   readonly nowMs: () => number;
 }
 
-/** An act of a stay. `kind` is of `mute`, and the microphone if it is absent. */
+/** An act of a stay. `kind` is of `mute` and `muteAll`, and the microphone if it is absent. */
 export interface StayAct extends ActRequest {
   readonly kind?: MutedKind | undefined;
 }
@@ -54,6 +54,10 @@ export class Acts {
         const { id } = await this.inside(room, given(request, "participantSession"));
         return notices.muted(ref, id, request.kind ?? "audio");
       }
+      case "muteAll":
+        return notices.allMuted(ref, stay.id, request.kind ?? "audio");
+      case "lowerHands":
+        return notices.handsLowered(ref);
       case "remove": {
         const other = await this.known(room, given(request, "participantSession"));
         if (other.id === stay.id || (other.externalUserId !== null && other.externalUserId === stay.externalUserId))

@@ -140,6 +140,8 @@ export type Act =
   | "admit"
   | "decline"
   | "mute"
+  | "muteAll"
+  | "lowerHands"
   | "remove"
   | "rename"
   | "end"

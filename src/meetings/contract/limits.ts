@@ -60,6 +60,10 @@ export const CHAT_LINES_OF_GUESTS = { each: { burst: 100, perSecond: 5 }, togeth
 export const OWN_CHAT_LINES = { burst: 10, perSecond: 0.5 };
 export const CHAT_LINES_OF_INVITED = { each: { burst: 600, perSecond: 10 }, together: { burst: 1200, perSecond: 20 } };
 
+/** Reactions of a stay. A stay has one connection, so a node counts all of them. */
+export const REACTIONS_BURST = 2;
+export const REACTIONS_PER_SECOND = 2;
+
 /** People who wait for one room. */
 export const LOBBY_MAX = 50;
 /** How many of them may have one address. */

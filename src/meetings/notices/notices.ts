@@ -52,6 +52,16 @@ export class Notices {
     return this.floor.publish(app, roomChannel(room), { notice: "muted", participantSession, kind });
   }
 
+  /** Every page but that of `by` obeys, and a page that comes later does not. */
+  allMuted({ app, room }: RoomRef, by: string, kind: MutedKind): Promise<void> {
+    return this.floor.publish(app, roomChannel(room), { notice: "muted", kind, by });
+  }
+
+  /** Every page takes back its raised hand: hands are part of a person's own state. */
+  handsLowered({ app, room }: RoomRef): Promise<void> {
+    return this.floor.publish(app, roomChannel(room), { notice: "handsLowered" });
+  }
+
   renamed(room: RoomRef, participantSession: string, name: string): Promise<boolean> {
     const notice: RenamedNotice = { notice: "renamed", participantSession, name };
     return this.inRoom(room, { ...notice });

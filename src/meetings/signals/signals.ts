@@ -1,5 +1,5 @@
 /**
- * What may be said in a room: signals in inboxes, lines in the chat, the state of a person. Who may write where is decided before
+ * What may be said in a room: signals in inboxes, lines in the chat, reactions, the state of a person. Who may write where is decided before
  * (access/tokens/room-access.ts). A mesh cannot keep two browsers that agree from sending each other anything; what the service can see, it decides here.
  */
 import type { RoomRefusal } from "../../access/tokens/room-access.ts";
@@ -15,6 +15,7 @@ import { mayOf } from "../rules/rights.ts";
 import type { Present } from "../stays/present.ts";
 import { SignalBudget } from "./budget.ts";
 import { ChatBudget } from "./chat-budget.ts";
+import { ReactionRule } from "./reactions.ts";
 import { SDP_LINE_MAX_CHARS, SDP_LINES_MAX, sendingOf } from "./sdp.ts";
 import { isSmall } from "./size.ts";
 
@@ -41,10 +42,12 @@ const NOTHING: May = { audio: false, video: false, screen: false, chat: false, r
 export class Signals {
   private readonly budget: SignalBudget;
   private readonly chatBudget: ChatBudget;
+  private readonly reactions: ReactionRule;
 
   constructor(private readonly parts: SignalParts) {
     this.budget = new SignalBudget(parts.nowMs);
     this.chatBudget = new ChatBudget(parts.monotonicMs);
+    this.reactions = new ReactionRule(parts.monotonicMs);
   }
 
   /**
@@ -54,6 +57,7 @@ export class Signals {
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refused | Promise<Refused> {
     const kind = roomChannelKind(channel);
     if (kind === "chat") return this.refusalOfLine(seat, dataJson);
+    if (kind === "reactions") return this.reactions.refusalOf(seat.claims.id, dataJson);
     if (kind === "in") return this.refusalOfReceiver(seat, channel, dataJson);
     return notPermitted("Only the service publishes on this channel.");
   }

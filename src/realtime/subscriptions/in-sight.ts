@@ -103,10 +103,10 @@ export class InSight implements ConnectionObserver {
   }
 }
 
-/** What only those may read who are shown: the chat, and who waits in the lobby. */
+/** What only those may read who are shown: the chat, reactions, and who waits in the lobby. */
 function isForSeen(channel: string): boolean {
   const kind = roomChannelKind(channel);
-  return kind === "chat" || kind === "admin";
+  return kind === "chat" || kind === "reactions" || kind === "admin";
 }
 
 /** A visitor in the lobby is in no room yet. */

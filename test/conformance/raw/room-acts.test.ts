@@ -41,6 +41,56 @@ describe("mute", () => {
   });
 });
 
+test("mute all and lower hands are shown to all, with who has asked", async () => {
+  const room = await newRoom(server);
+  const [admin, ann] = [await host(room), await room.inside({ name: "Ann" })];
+  expect(await outcome(room, admin, { do: "muteAll", kind: "video" })).toEqual({ success: true });
+  expect(await outcome(room, admin, { do: "lowerHands" })).toEqual({ success: true });
+  for (const { wire } of [admin, ann]) {
+    expect(await notice(wire)).toEqual({ notice: "muted", kind: "video", by: admin.id });
+    expect(await notice(wire)).toEqual({ notice: "handsLowered" });
+  }
+  expect(await outcome(room, admin, { do: "muteAll", kind: "hand" })).toBe("invalid_request");
+});
+
+describe("reactions", () => {
+  const react = (wire: Wire, channel: string, data: unknown) => wire.request({ type: "publish", channel, data });
+
+  test("reach everyone inside, with their sender, and are not kept for those who come later", async () => {
+    const room = await newRoom(server, { enableChat: false });
+    const [ann, ben] = [await room.inside({ name: "Ann" }), await room.inside()];
+    const channel = room.channel("reactions");
+    await subscribe(ben.wire, channel);
+    expect((await react(ann.wire, channel, { name: "clap" })).type).toBe("ack");
+    const { from, data } = await ben.wire.until("message", (frame) => frame.channel === channel);
+    expect([from, data]).toEqual([ann.id, { name: "clap" }]);
+    const late = await room.inside();
+    expect(await late.wire.request({ type: "history", channel })).toMatchObject({ type: "history", messages: [] });
+  });
+
+  test("are refused if they are none of the six, and beyond two per second", async () => {
+    const room = await newRoom(server);
+    const [ann, ben] = [await room.inside(), await room.inside()];
+    const channel = room.channel("reactions");
+    expect(await react(ann.wire, channel, { name: "<script>" })).toMatchObject({ code: "malformed_message" });
+    const answers = await Promise.all(Array.from({ length: 40 }, () => react(ann.wire, channel, { name: "wow" })));
+    const codes = answers.map((answer) => (answer.type === "error" ? answer.code : answer.type));
+    expect(codes.filter((code) => code === "rate_limited").length).toBeGreaterThan(20);
+    expect((await react(ben.wire, channel, { name: "wow" })).type).toBe("ack");
+  });
+
+  test("are closed to those in the lobby and in other rooms", async () => {
+    const room = await newRoom(server, { privacy: "private" });
+    const eve = await room.connected(await room.join({ name: "Eve" }));
+    const elsewhere = await (await newRoom(server, {}, room.app)).inside();
+    for (const { wire } of [eve, elsewhere])
+      for (const frame of [{ type: "publish", data: { name: "wow" } }, { type: "subscribe" }])
+        expect(await wire.request({ ...frame, channel: room.channel("reactions") })).toMatchObject({
+          code: "channel_not_authorized",
+        });
+  });
+});
+
 interface Participants {
   readonly participants: readonly { readonly name: string }[];
 }

@@ -26,7 +26,7 @@ const connectCode = async ({ connect }: Joined): Promise<unknown> => {
 };
 
 describe("every act", () => {
-  const ACTS = ["admit", "decline", "mute", "remove", "end", "lock", "unlock"];
+  const ACTS = ["admit", "decline", "mute", "muteAll", "lowerHands", "remove", "end", "lock", "unlock"];
 
   test("is refused to all but an admin of this room who is inside, and nothing happens", async () => {
     const room = await newRoom(server, { privacy: "private" });

@@ -27,7 +27,7 @@ const framesOn = (channel: string): Json[] => [
 ];
 
 const channelsOf = (room: Room, id: string): string[] =>
-  ["room", "chat", "admin", `in/${id}`, "in/", "wait/t", "", "other"].map((rest) => room.channel(rest));
+  ["room", "chat", "reactions", "admin", `in/${id}`, "in/", "wait/t", "", "other"].map((rest) => room.channel(rest));
 
 /** The codes of all that was tried, once each. */
 async function codesOf(wire: Wire, channels: readonly string[]): Promise<string[]> {
