@@ -111,7 +111,7 @@ test("the language is the menu's, else the room's, else the browser's", async ()
   await rooms().allLeave();
 });
 
-test("a first visit is sent at most 100 KB: the page, its scripts, its worker and its styles", async () => {
+test("a first visit is sent at most 70 KB: the page, its scripts, its styles and one language; the worker is for recordings", async () => {
   const { host, pathname } = new URL(await rooms().room());
   let sent = 0;
   const get = async (path: string): Promise<string> => {
@@ -123,9 +123,18 @@ test("a first visit is sent at most 100 KB: the page, its scripts, its worker an
     return Buffer.from(isPacked ? Bun.gunzipSync(bytes) : bytes).toString();
   };
   const html = await get(pathname);
-  const parts = [...html.matchAll(/(?:src|href|data-uploads)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
+  const parts = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
   expect(parts.length).toBeGreaterThanOrEqual(3);
   for (const part of parts) await get(part);
-  expect(sent).toBeLessThanOrEqual(100_000);
+  const visited = sent;
+  const languages = [...(/data-texts="([^"]*)"/.exec(html)?.[1] ?? "").matchAll(/\/assets\/[\w.-]+/g)];
+  expect(languages.length).toBe(3);
+  const sizes: number[] = [];
+  for (const [path] of languages) {
+    const before = sent;
+    await get(path);
+    sizes.push(sent - before);
+  }
+  expect(visited + Math.max(...sizes)).toBeLessThanOrEqual(70_000);
   expect(sent).toBeGreaterThan(10_000);
 });

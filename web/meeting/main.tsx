@@ -15,7 +15,8 @@ import { openLobby } from "./room/lobby.ts";
 import { openRoom } from "./room/room.ts";
 import { OwnMedia } from "./session/own-media.ts";
 import { postRecording, postStages } from "./session/stage-events.ts";
-import { chosenLanguage, language, t } from "./texts/texts.ts";
+import { speak } from "./texts/loading.ts";
+import { chosenLanguage, t } from "./texts/texts.ts";
 import { App } from "./ui/app.tsx";
 import { Visit } from "./visit/visit.ts";
 
@@ -24,7 +25,6 @@ const roomName = roomNameIn(location.pathname);
 const { origins = "", lang = "", ice = "", expires = "", uploads: worker = "" } = document.body.dataset;
 const listed = (text: string): string[] => text.split(" ").filter((one) => one !== "");
 
-language.value = chosenLanguage([kept("local", "language") ?? "", lang, ...navigator.languages]);
 const framing = framingOf(window, listed(origins), roomName);
 const uploads = new UploadWorkerClient({ makeWorker: () => new Worker(worker, { type: "module" }), hasRuns });
 const visit = new Visit({
@@ -47,6 +47,8 @@ effect(postRecording(visit.session, framing));
 effect(warnWhilePending(uploads, window));
 uploads.resume();
 
+// In English if the texts cannot be loaded: the menu is there to try again.
+await speak(chosenLanguage([kept("local", "language") ?? "", lang, ...navigator.languages]));
 const root = document.getElementById("app");
 if (root) {
   render(<App visit={visit} />, root);

@@ -25,6 +25,9 @@ export type PageName = (typeof PAGES)[number];
 /** Uploads the recordings of a meeting: a script of its own, beside the page's. */
 const UPLOAD_WORKER = "meeting/recording/upload-worker.ts";
 
+/** Texts of a meeting in other languages than English: files of their own, of which a visitor loads one. */
+const TEXTS = ["de", "fr", "es"];
+
 /** The script of the page for a room that does not exist. */
 const NO_ROOM = "meeting/no-room.ts";
 
@@ -103,7 +106,7 @@ function keptParts({ pages, assets, client }: Bundle): Omit<Manifest, "stamp" | 
 }
 
 async function build(): Promise<Bundle> {
-  const [texts, workers, noRooms, [client], [recover], plots] = await Promise.all([
+  const [texts, workers, languages, noRooms, [client], [recover], plots] = await Promise.all([
     bundled("the pages of web/", {
       entrypoints: PAGES.map((name) => join(WEB, name, "index.html")),
       root: WEB,
@@ -113,6 +116,10 @@ async function build(): Promise<Bundle> {
     }),
     bundled("the upload worker", {
       entrypoints: [join(WEB, UPLOAD_WORKER)],
+      naming: { entry: "[name]-[hash].[ext]" },
+    }),
+    bundled("the texts of meetings", {
+      entrypoints: TEXTS.map((tag) => join(WEB, `meeting/texts/${tag}.ts`)),
       naming: { entry: "[name]-[hash].[ext]" },
     }),
     bundled("the page without a room", {
@@ -130,17 +137,23 @@ async function build(): Promise<Bundle> {
   ]);
   // They are loaded by their addresses, which the bundler does not write into the pages by itself.
   const worker = `${ASSETS_PATH}${workers[0]?.[0] ?? ""}`;
+  const addresses = languages
+    .map(([path]) => `${path.split("-")[0]}=${ASSETS_PATH}${path}`)
+    .sort()
+    .join("&amp;");
   const noRoom = `${ASSETS_PATH}${noRooms[0]?.[0] ?? ""}`;
   const plot = `${ASSETS_PATH}${plots[0]?.[0] ?? ""}`;
   const htmlOf = (name: PageName): string =>
     (texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "")
       .replace('data-uploads=""', `data-uploads="${worker}"`)
+      .replace('data-texts=""', `data-texts="${addresses}"`)
       .replace('data-no-room=""', `data-no-room="${noRoom}"`)
       .replace('data-plots=""', `data-plots="${plot}"`)
       .replace("<head>", `<head><script src="${ASSETS_PATH}${RECOVER_NAME}"></script>`);
   const files = [
     ...texts.filter(([path]) => !path.endsWith(".html")),
     ...workers,
+    ...languages,
     ...noRooms,
     ...plots,
     [RECOVER_NAME, recover?.[1] ?? ""] as const,

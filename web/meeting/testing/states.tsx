@@ -10,6 +10,7 @@ import { App } from "../ui/app.tsx";
 import { dialog, layout, panel, pinned } from "../ui/view.ts";
 import type { Visit } from "../visit/visit.ts";
 import { DOOR, type Fakes, fakeDevices, fakeVisit, JOINED, person, SILENT } from "./fakes.ts";
+import { learnAll } from "./languages.ts";
 import { recordingStates } from "./recording-states.ts";
 
 const NAMES = [
@@ -275,6 +276,7 @@ declare global {
 
 const asked = new URLSearchParams(location.search);
 const state = asked.get("state") ?? "door";
+learnAll();
 language.value = chosenLanguage([asked.get("lang") ?? "en"]);
 if (asked.has("rtl")) document.documentElement.dir = "rtl";
 const fakes = fakeVisit(state === "door-denied" ? denied : devices);

@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { LANGUAGES, learnAll } from "../testing/languages.ts";
 import { en, type TextKey } from "./en.ts";
-import { chosenLanguage, counted, duration, LANGUAGES, language, moment, t } from "./texts.ts";
+import { chosenLanguage, counted, duration, language, moment, t } from "./texts.ts";
+
+learnAll();
 
 const MEETING = join(import.meta.dir, "..");
 const keys = Object.keys(en) as TextKey[];

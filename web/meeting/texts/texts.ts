@@ -1,20 +1,24 @@
 /** Every text of the page, in the language of the person: the menu's choice, or the room's language, or the browser's. */
 import { signal } from "@preact/signals";
-import { de } from "./de.ts";
 import { en, type TextKey, type Texts } from "./en.ts";
-import { es } from "./es.ts";
-import { fr } from "./fr.ts";
-
-export const LANGUAGES = { en, de, fr, es } as const satisfies Readonly<Record<string, Texts>>;
-export type Language = keyof typeof LANGUAGES;
 
 /** As each language calls itself. */
-export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = {
+export const LANGUAGE_NAMES = {
   en: "English",
   de: "Deutsch",
   fr: "Français",
   es: "Español",
-};
+} as const;
+export type Language = keyof typeof LANGUAGE_NAMES;
+
+/** English is part of the page; the others are loaded when they are chosen (loading.ts). Bound: the languages. */
+const known: Partial<Record<Language, Texts>> = { en };
+
+export const isKnown = (tag: Language): boolean => known[tag] !== undefined;
+
+export function learn(tag: Language, texts: Texts): void {
+  known[tag] = texts;
+}
 
 export const language = signal<Language>("en");
 
@@ -22,7 +26,7 @@ type Values = Readonly<Record<string, string | number>>;
 
 /** The text in the present language; components that call it are drawn again when it changes. */
 export function t(key: TextKey, values: Values = {}): string {
-  const text: string = LANGUAGES[language.value][key];
+  const text: string = (known[language.value] ?? en)[key];
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 
@@ -40,7 +44,7 @@ export const listed = (parts: readonly string[]): string =>
 export const recordedBy = (name: string): string => (name === "" ? t("recordingByRoom") : t("recordingBy", { name }));
 
 const languageIn = (tag: string): Language | undefined =>
-  (Object.keys(LANGUAGES) as Language[]).find((one) => one === tag.toLowerCase().split("-")[0]);
+  (Object.keys(LANGUAGE_NAMES) as Language[]).find((one) => one === tag.toLowerCase().split("-")[0]);
 
 /** The first of these tags that the page has. */
 export const chosenLanguage = (tags: readonly string[]): Language => {

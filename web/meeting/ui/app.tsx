@@ -1,6 +1,6 @@
 /** The page: what is shown depends on how far the visit has come. */
 import { useSignalEffect } from "@preact/signals";
-import { LANGUAGES, language } from "../texts/texts.ts";
+import { language, t } from "../texts/texts.ts";
 import type { Visit } from "../visit/visit.ts";
 import { ClosedPage, ConsentPage, LeftPage, LoadingPage, OutPage, WaitingPage } from "./closed.tsx";
 import { DoorPage } from "./door.tsx";
@@ -13,7 +13,7 @@ export function App({ visit }: { readonly visit: Visit }) {
   const { session } = visit;
   useSignalEffect(() => {
     document.documentElement.lang = language.value;
-    document.documentElement.dir = LANGUAGES[language.value].direction;
+    document.documentElement.dir = t("direction");
     document.title = session.room.value.roomName;
   });
   const isInside = session.stage.value.at === "inside";
