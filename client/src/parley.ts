@@ -67,6 +67,7 @@ export class Parley extends Emitter<ParleyEvents> {
     if (options.autoConnect !== false) this.#connection.open();
   }
 
+  /** Also ends the wait for the next attempt. */
   connect(): void {
     this.#connection.open();
   }

@@ -29,6 +29,29 @@ describe("coming back", () => {
     expect(new Set(kit.statuses)).toEqual(new Set(["connecting unreachable"]));
   });
 
+  test("says how long it waits, and connect() ends the wait, but not one that the service has asked for", async () => {
+    const parley = kit.client();
+    await settled();
+    await kit.service.socket.end();
+    expect(parley.status).toMatchObject({ state: "connecting", retryInMs: 500 });
+    parley.connect();
+    await kit.clock.advance(0);
+    expect(attempts()).toBe(2);
+    parley.connect();
+    expect(attempts()).toBe(2);
+    await kit.service.socket.welcome();
+    expect(parley.status).toEqual({ state: "connected" });
+    parley.connect();
+    await kit.service.socket.receive({ type: "going_away", retryAfterMs: 3000 });
+    await kit.service.socket.end(1001);
+    expect(parley.status.retryInMs).toBeGreaterThanOrEqual(3000);
+    parley.connect();
+    await kit.clock.advance(2999);
+    expect(attempts()).toBe(2);
+    await kit.clock.advance(1);
+    expect(attempts()).toBe(3);
+  });
+
   test("a connection that lasted makes the wait short again, and one that ended at once does not", async () => {
     kit.client();
     await settled();

@@ -88,7 +88,8 @@ export class ReconnectingConnection {
   }
 
   open(): void {
-    if (this.#endWake || this.status.state === "closed") return;
+    if (this.status.state === "closed") return;
+    if (this.#endWake) return this.isConnected ? undefined : this.#wake();
     // Not in the constructor: pages that Node 20 renders make a client, and only their browsers connect it.
     if (!(this.#options.WebSocket ?? globalThis.WebSocket))
       throw new TypeError(
@@ -229,10 +230,11 @@ export class ReconnectingConnection {
     const mostMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** this.#failures++);
     this.#notBeforeMs = performance.now() + this.#retryAfterMs;
     // Full jitter, so that the clients of a node that has restarted do not come back at the same moment.
-    this.#retryTimer = setTimeout(() => void this.#connect(), this.#retryAfterMs + Math.random() * mostMs);
+    const retryInMs = this.#retryAfterMs + Math.random() * mostMs;
+    this.#retryTimer = setTimeout(() => void this.#connect(), retryInMs);
     this.#retryAfterMs = 0;
     const state = this.status.state === "connecting" ? "connecting" : "reconnecting";
-    this.#show({ state, error });
+    this.#show({ state, error, retryInMs });
   }
 
   #end(error: ParleyError): void {

@@ -6,6 +6,8 @@ export interface Status {
   readonly state: "connecting" | "connected" | "reconnecting" | "closed";
   /** Why it is not connected. */
   readonly error?: ParleyError | undefined;
+  /** In how many milliseconds the next attempt begins; `connect()` begins it at once. */
+  readonly retryInMs?: number;
 }
 
 export interface Direct<T = unknown, M = unknown> {

@@ -65,6 +65,7 @@ const joined = lazily(() =>
     .object({
       participantSession: z.string(),
       meetingSession: z.string(),
+      meetingElapsedSec: z.int().describe("How long the meeting has gone on; 0 for the first who enters"),
       peerId: z.string(),
       name: z.string(),
       isAdmin: z.boolean(),

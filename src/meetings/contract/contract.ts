@@ -114,6 +114,8 @@ export interface Connect {
 export interface Joined {
   readonly participantSession: string;
   readonly meetingSession: string;
+  /** How long the meeting has gone on: not a time, because clocks of clients differ from the service's. */
+  readonly meetingElapsedSec: number;
   readonly peerId: string;
   readonly name: string;
   readonly isAdmin: boolean;

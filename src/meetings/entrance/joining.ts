@@ -67,6 +67,8 @@ interface About extends Pick<Joined, "recording"> {
   /** Unix ms. */
   readonly ejectAt: number | undefined;
   readonly data?: VerifiedAccess["data"] | undefined;
+  /** Unix ms; undefined: the meeting has not begun. */
+  readonly began: number | undefined;
 }
 
 export class Joining {
@@ -223,7 +225,7 @@ export class Joining {
       ...(!current && { opensMeeting: true as const }),
       exp: expiryOf(now, ejectAt),
     };
-    return this.joined(room, claims, { ejectAt, recording: recordingOf(room, current, now), data }, caller);
+    return this.joined(room, claims, { ejectAt, recording: recordingOf(room, current, now), data, began: current?.began }, caller);
   }
 
   /** The stay goes on: a reload or a second tab takes no second place, and the room's times have no say any more. */
@@ -232,17 +234,21 @@ export class Joining {
     const { beginBy: _begun, opensMeeting: _opened, ...claims } = earlier.claims;
     const ejectAt = earlier.ejectAt ?? undefined;
     const exp = expiryOf(nowMs(), ejectAt);
-    const recording = recordingOf(room, await store.latest(room.app, room.id), nowMs());
+    const latest = await store.latest(room.app, room.id);
+    const recording = recordingOf(room, latest, nowMs());
     const { meeting, name } = stay;
-    return this.joined(room, { ...claims, meeting, name, exp }, { ejectAt, recording }, caller);
+    const about = { ejectAt, recording, began: latest?.began };
+    return this.joined(room, { ...claims, meeting, name, exp }, about, caller);
   }
 
-  private joined(room: RoomRow, claims: RoomClaims, { ejectAt, recording, data }: About, caller: Caller): Joined {
+  private joined(room: RoomRow, claims: RoomClaims, about: About, caller: Caller): Joined {
     const { roomTokens, iceServers, nowMs } = this.parts;
+    const { ejectAt, recording, data, began = nowMs() } = about;
     const { id, name, isAdmin, isGuest, meeting = "" } = claims;
     return {
       participantSession: id,
       meetingSession: meeting,
+      meetingElapsedSec: Math.max(0, Math.floor((nowMs() - began) / 1000)),
       peerId: id,
       name,
       isAdmin,
