@@ -225,7 +225,8 @@ export class Joining {
       ...(!current && { opensMeeting: true as const }),
       exp: expiryOf(now, ejectAt),
     };
-    return this.joined(room, claims, { ejectAt, recording: recordingOf(room, current, now), data, began: current?.began }, caller);
+    const recording = recordingOf(room, current, now);
+    return this.joined(room, claims, { ejectAt, recording, data, began: current?.began }, caller);
   }
 
   /** The stay goes on: a reload or a second tab takes no second place, and the room's times have no say any more. */
