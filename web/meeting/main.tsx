@@ -38,6 +38,7 @@ const visit = new Visit({
   startRecorder,
   token: carried.token,
   isFramed: framing.isFramed,
+  isMissing: document.body.dataset.missing !== undefined,
   expiresAt: Number(expires) || undefined,
   defaultName: (isHost) => t(isHost ? "defaultHostName" : "defaultName"),
 });

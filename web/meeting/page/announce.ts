@@ -15,6 +15,11 @@ const SHOWN_MS = 6000;
 export const announcements = signal<readonly Announcement[]>([]);
 let last = 0;
 
+/** What happened in a meeting is of no interest outside. */
+export function forgetAnnouncements(): void {
+  announcements.value = [];
+}
+
 export function announce(text: string, isHidden = false): void {
   const id = ++last;
   announcements.value = [...announcements.value, { id, text, isHidden }].slice(-AT_ONCE_MAX);

@@ -53,6 +53,8 @@ export interface Connect {
 
 export interface Joined {
   readonly participantSession: string;
+  /** A service of an earlier release does not say it. */
+  readonly meetingElapsedSec?: number;
   readonly name: string;
   readonly isAdmin: boolean;
   readonly isGuest: boolean;
@@ -82,7 +84,9 @@ export interface JoinRequest {
 export type Act =
   | { readonly do: "admit" | "decline"; readonly waitId: string }
   | { readonly do: "mute" | "remove"; readonly participantSession: string }
-  | { readonly do: "end" | "lock" | "unlock" | "record" | "stopRecord" };
+  | { readonly do: "muteAll"; readonly kind: "audio" }
+  | { readonly do: "rename"; readonly participantSession: string; readonly name: string }
+  | { readonly do: "lowerHands" | "end" | "lock" | "unlock" | "record" | "stopRecord" };
 
 interface RefusalMore {
   /** With room_not_open; Unix seconds. */

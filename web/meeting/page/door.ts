@@ -21,6 +21,19 @@ export function looksAgainInMs(why: string, timeMs: number | undefined): number 
   return Math.min(waitMs, TIMER_MAX_MS);
 }
 
+/**
+ * Why the room cannot be entered now; undefined: it may be tried. The times in an access token win over the room's: then joining says whether it is
+ * open. Who is known to have been inside can go on, in a second tab too.
+ */
+export function closedAt(
+  door: Door,
+  hasToken: boolean,
+  wasInside: boolean,
+): "not_open" | "over" | "invitation" | undefined {
+  if (door.state !== "open" && !hasToken) return door.state;
+  return isStranger(door) && !door.enableRequestToJoin && !wasInside ? "invitation" : undefined;
+}
+
 /** The name of the invitation: the service takes no other. */
 export const vouchedName = (door: Door | undefined): string | undefined => door?.you?.name;
 

@@ -27,5 +27,8 @@ export function shortcutOf(pressed: Pressed, isWriting: boolean): Shortcut | und
   return SHORTCUTS.find(({ key }) => key === pressed.key.toUpperCase())?.key;
 }
 
+/** A device that is only touched has no keys: shortcuts are not mentioned there. */
+export const hasKeys = (): boolean => matchMedia("(any-pointer: fine)").matches;
+
 export const isWritingIn = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName));

@@ -14,6 +14,7 @@ interface Line {
 export interface Writer {
   readonly participantSession: string;
   readonly name: string;
+  readonly isAdmin: boolean;
   readonly isGuest: boolean;
 }
 
@@ -53,12 +54,13 @@ export class ChatLog {
   async say(typed: string): Promise<void> {
     const text = typedChatText(typed);
     if (text === "") return;
-    const { participantSession, name, isGuest } = this.#self;
+    const { participantSession, name, isAdmin, isGuest } = this.#self;
     const { pos, id } = await this.#channel.publish({ text });
     this.#add({
       id: pos ?? id ?? "",
       from: participantSession,
       name,
+      isAdmin,
       isGuest,
       text,
       timeMs: Date.now(),
@@ -90,6 +92,7 @@ export class ChatLog {
       id: pos ?? id ?? "",
       from: from === SERVICE ? undefined : from,
       name: isOwn ? this.#self.name : nameOf(metadata),
+      isAdmin: isOwn ? this.#self.isAdmin : metadata?.isAdmin === true,
       isGuest: isOwn ? this.#self.isGuest : metadata?.isGuest === true,
       text: text.slice(0, CHAT_MAX_CHARS),
       timeMs: time ?? Date.now(),

@@ -1,4 +1,5 @@
 /** The contract between the meeting page and its connection to the room: who is inside, the chat, notices of the service. room.ts fulfils it. */
+import type { Reaction } from "../../../src/protocol/reactions.ts";
 import type { Signalling } from "../call/signalling.ts";
 import type { RecordingFact } from "./consent.ts";
 
@@ -29,6 +30,7 @@ export interface ChatLine {
   /** undefined: the server has written it. */
   readonly from: string | undefined;
   readonly name: string;
+  readonly isAdmin: boolean;
   readonly isGuest: boolean;
   readonly text: string;
   readonly timeMs: number;
@@ -37,7 +39,10 @@ export interface ChatLine {
 }
 
 export type RoomNotice =
-  | { readonly notice: "muted"; readonly participantSession: string; readonly kind: string }
+  /** Of one participant, or of everyone but `by`. */
+  | { readonly notice: "muted"; readonly participantSession?: string; readonly by?: string; readonly kind: string }
+  | { readonly notice: "handsLowered" }
+  | { readonly notice: "renamed"; readonly participantSession: string; readonly name: string }
   | { readonly notice: "removed" | "ending"; readonly participantSession?: string; readonly inSec: number }
   /** The end that was announced does not come. */
   | { readonly notice: "continues"; readonly participantSession?: string }
@@ -64,10 +69,14 @@ export interface RoomEvents {
   /** Also one's own, when the service has accepted it. */
   chat: [line: ChatLine];
   notice: [notice: RoomNotice];
+  /** Of another participant. */
+  reaction: [participantSession: string, name: Reaction];
   /** For admins: all who wait. */
   queue: [waiting: readonly Waiting[]];
   /** false: the connection is lost and is being restored. */
   online: [isOnline: boolean];
+  /** While it is being restored: when the next attempt begins. */
+  retry: [inMs: number];
   /** With each connection and each new token: the credentials of the ones before end. */
   iceServers: [iceServers: readonly RTCIceServer[]];
   ended: [why: Ending];
@@ -82,6 +91,9 @@ export interface RoomConnection {
   setState(state: PersonState): void;
   /** Rejects if it was refused. */
   say(text: string): Promise<void>;
+  react(name: Reaction): Promise<void>;
+  /** The next attempt to restore the connection begins now. */
+  retry(): void;
   on<E extends keyof RoomEvents>(event: E, listener: (...args: RoomEvents[E]) => void): () => void;
   /** Says goodbye: the stay ends at once. */
   close(): void;

@@ -18,8 +18,13 @@ const isText = (value: unknown): value is string => typeof value === "string";
 
 export function noticeOf(message: Message): RoomNotice | undefined {
   const data = dataOf(message);
-  const { notice, participantSession, kind, inSec, on, room } = data ?? {};
-  if (notice === "muted" && isText(participantSession) && isText(kind)) return { notice, participantSession, kind };
+  const { notice, participantSession, kind, by, name, inSec, on, room } = data ?? {};
+  if (notice === "muted" && isText(kind)) {
+    if (isText(participantSession)) return { notice, participantSession, kind };
+    return { notice, kind, ...(isText(by) && { by }) };
+  }
+  if (notice === "handsLowered") return { notice };
+  if (notice === "renamed" && isText(participantSession) && isText(name)) return { notice, participantSession, name };
   if (notice === "removed" || notice === "ending")
     return { notice, ...(isText(participantSession) && { participantSession }), inSec: Number(inSec) || 0 };
   if (notice === "continues") return { notice, ...(isText(participantSession) && { participantSession }) };

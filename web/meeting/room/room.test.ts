@@ -39,6 +39,7 @@ async function open(more: Partial<RoomOpening> = {}): Promise<void> {
 async function enter(...people: string[]): Promise<void> {
   await ack(`${ROOM}/in/me`);
   await ack(`${ROOM}/chat`);
+  await ack(`${ROOM}/reactions`, {});
   await ack(`${ROOM}/room`, {});
   await roster(...people);
 }
@@ -74,7 +75,7 @@ test("the inbox is subscribed to before the page is seen in the room, and the ch
   const asked = () => kit.service.socket.of("subscribe").map(({ channel }) => channel);
   expect(asked()).toEqual([`${ROOM}/in/me`]);
   await ack(`${ROOM}/in/me`);
-  expect(asked()).toEqual([`${ROOM}/in/me`, `${ROOM}/room`, `${ROOM}/chat`]);
+  expect(asked()).toEqual(["in/me", "room", "chat", "reactions"].map((rest) => `${ROOM}/${rest}`));
 });
 
 test("people come and go after the first roster, which is no arrival", async () => {

@@ -4,7 +4,8 @@ import type { ParleyError } from "../../../client/src/events/errors.ts";
 import type { Status } from "../../../client/src/events/types.ts";
 import { Parley } from "../../../client/src/parley.ts";
 import { type States, stateOf } from "../../../client/src/state.ts";
-import { adminChannel, chatChannel, roomChannel } from "../../../src/protocol/room-channels.ts";
+import { isReaction, type Reaction } from "../../../src/protocol/reactions.ts";
+import { adminChannel, chatChannel, reactionsChannel, roomChannel } from "../../../src/protocol/room-channels.ts";
 import { Listeners } from "../call/listeners.ts";
 import type { Signalling } from "../call/signalling.ts";
 import { ChatLog } from "./chat-log.ts";
@@ -28,6 +29,7 @@ class Room implements RoomConnection {
   readonly #states: States<PersonState>;
   readonly #roster: Roster;
   readonly #chat: ChatLog;
+  readonly #reactions: Channel<{ readonly name?: unknown }>;
   readonly #listeners = new Listeners<RoomEvents>();
   #state: PersonState | undefined;
   #isFirstToken = true;
@@ -37,7 +39,7 @@ class Room implements RoomConnection {
 
   constructor(opening: RoomOpening) {
     this.#opening = opening;
-    const { connect, name, isGuest, isResumed = false } = opening;
+    const { connect, name, isAdmin, isGuest, isResumed = false } = opening;
     const { room, id: self } = claimsOf(connect.token);
     this.#self = self;
     const parley = new Parley({ url: serviceOf(connect.url), token: () => this.#nextToken() });
@@ -55,9 +57,10 @@ class Room implements RoomConnection {
       changed: () => this.#listeners.emit("people"),
       listed: () => this.#inboxes.othersChanged(),
     });
-    const writer = { participantSession: self, name, isGuest };
+    const writer = { participantSession: self, name, isAdmin, isGuest };
     this.#chat = new ChatLog(parley.channel(chatChannel(room)), writer, (line) => this.#listeners.emit("chat", line));
     // Not earlier: who sees this page in the room's channel sends signals at once. If it is refused, the client has ended.
+    this.#reactions = parley.channel(reactionsChannel(room));
     this.#inboxes.ready.then(
       () => this.#enter(room),
       () => undefined,
@@ -77,6 +80,14 @@ class Room implements RoomConnection {
     return this.#chat.say(text);
   }
 
+  async react(name: Reaction): Promise<void> {
+    await this.#reactions.publish({ name });
+  }
+
+  retry(): void {
+    this.#parley.connect();
+  }
+
   on<E extends keyof RoomEvents>(event: E, listener: (...args: RoomEvents[E]) => void): () => void {
     return this.#listeners.on(event, listener as never);
   }
@@ -92,6 +103,9 @@ class Room implements RoomConnection {
     this.#isInside = true;
     this.#roster.follow();
     this.#chat.follow();
+    this.#reactions.on("message", ({ from, data }) => {
+      if (from !== this.#self && isReaction(data?.name)) this.#listeners.emit("reaction", from, data.name);
+    });
     if (this.#opening.isAdmin) this.#followLobby(room);
     this.#channel.on("message", (message) => {
       const notice = noticeOf(message);
@@ -129,16 +143,18 @@ class Room implements RoomConnection {
     if (iceServers) this.#listeners.emit("iceServers", iceServers);
   }
 
-  #statusChanged({ state, error }: Status): void {
+  #statusChanged({ state, error, retryInMs }: Status): void {
     if (state === "closed") return this.#end(endingOf(error));
     // The client would try forever, because to it the refusal is not one of the token.
     if (isStayLost(error)) return this.#stayLost();
     if (error && isFinalRefusal(error)) return this.#refused(error);
     const isOnline = state === "connected";
-    if (isOnline === this.#isOnline) return;
-    this.#isOnline = isOnline;
-    if (!isOnline) this.#roster.pause();
-    this.#listeners.emit("online", isOnline);
+    if (isOnline !== this.#isOnline) {
+      this.#isOnline = isOnline;
+      if (!isOnline) this.#roster.pause();
+      this.#listeners.emit("online", isOnline);
+    }
+    if (retryInMs !== undefined) this.#listeners.emit("retry", retryInMs);
   }
 
   #stayLost(): void {

@@ -1,5 +1,6 @@
 /** What the page knows about the meeting, as signals that its elements read; visit.ts changes them. */
 import { type Signal, signal } from "@preact/signals";
+import type { Reaction } from "../../../src/protocol/reactions.ts";
 import type { Quality, RemoteTrack } from "../call/contract.ts";
 import { type Door, flagsOf, type May, type RoomFlags } from "../page/api.ts";
 import type { RecordingNow } from "../room/consent.ts";
@@ -58,6 +59,13 @@ export const MAY_NOTHING: May = { audio: false, video: false, screen: false, cha
 /** Messages that the page keeps; the service keeps as many. */
 export const CHAT_LINES_MAX = 500;
 
+/** For a few seconds, on the tile of this person. */
+export interface ShownReaction {
+  readonly id: number;
+  readonly participantSession: string;
+  readonly name: Reaction;
+}
+
 export interface Session {
   readonly stage: Signal<Stage>;
   readonly door: Signal<Door | undefined>;
@@ -78,6 +86,11 @@ export interface Session {
   /** undefined: the meeting is not recorded. */
   readonly recording: Signal<RecordingNow | undefined>;
   readonly isOnline: Signal<boolean>;
+  /** When the next attempt to restore the connection begins; undefined: it has begun, or there is a connection. */
+  readonly retryAtMs: Signal<number | undefined>;
+  /** When the meeting has begun, by this page's clock. */
+  readonly beganMs: Signal<number>;
+  readonly reactions: Signal<readonly ShownReaction[]>;
   readonly ending: Signal<EndingAt | undefined>;
   /** Before entering only their addresses are known. */
   readonly iceServers: Signal<readonly RTCIceServer[]>;
@@ -100,6 +113,9 @@ export const newSession = (roomName: string): Session => ({
   isLocked: signal(false),
   recording: signal(undefined),
   isOnline: signal(true),
+  retryAtMs: signal(undefined),
+  beganMs: signal(Date.now()),
+  reactions: signal([]),
   ending: signal(undefined),
   iceServers: signal([]),
 });

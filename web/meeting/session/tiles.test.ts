@@ -53,6 +53,16 @@ test.each([1, 2, 3, 4, 6, 9, 12])("%i tiles fit into a wide and into a narrow sp
   expect(gridSize(count, 0, 0, 12).width).toBeLessThanOrEqual(0);
 });
 
+test("one's own screen is no tile", () => {
+  const keys = tilesOf({ ...STAGE, own: { screen: track("my screen") } }).map(({ key }) => key);
+  expect(keys).toEqual(["a screen", "a camera", "b camera", "me camera"]);
+});
+
+test("four on a phone are two by two", () => {
+  const { columns, width, height } = gridSize(4, 374, 560, 12);
+  expect([columns, width, height]).toEqual([2, 181, 274]);
+});
+
 test("two tiles beside each other are higher than 16:9, so that less of the window is empty", () => {
   expect(gridSize(2, 1212, 700, 12)).toEqual({ columns: 2, width: 600, height: 450 });
 });

@@ -11,6 +11,7 @@ export interface Tile {
   readonly kind: "camera" | "screen";
   readonly name: string;
   readonly isMe: boolean;
+  readonly isAdmin: boolean;
   readonly isGuest: boolean;
   readonly track: MediaStreamTrack | undefined;
   readonly isMuted: boolean;
@@ -34,7 +35,7 @@ export interface OnStage {
   readonly unreached: ReadonlySet<string>;
 }
 
-/** Screens first, then the others in the order in which they came, then oneself. */
+/** Screens of others first, then the others in the order in which they came, then oneself. */
 export function tilesOf(stage: OnStage): readonly Tile[] {
   const { me, people, own, isOwnAudioOn, isHandUp } = stage;
   const others = people.map((person) => cameraOf(stage, person));
@@ -45,6 +46,7 @@ export function tilesOf(stage: OnStage): readonly Tile[] {
     kind: "camera",
     name: me.name,
     isMe: true,
+    isAdmin: me.isAdmin,
     isGuest: me.isGuest,
     track: own.video,
     isMuted: !isOwnAudioOn,
@@ -54,20 +56,18 @@ export function tilesOf(stage: OnStage): readonly Tile[] {
     quality: undefined,
     isUnreached: false,
   };
-  const myScreen: readonly Tile[] = own.screen
-    ? [{ ...mine, key: `${me.participantSession} screen`, kind: "screen", track: own.screen }]
-    : [];
-  return [...screens, ...myScreen, ...others, mine];
+  return [...screens, ...others, mine];
 }
 
 function cameraOf({ tracks, speaker, qualities, unreached }: OnStage, person: Person): Tile {
-  const { participantSession, name, isGuest, isLost, state } = person;
+  const { participantSession, name, isAdmin, isGuest, isLost, state } = person;
   return {
     key: `${participantSession} camera`,
     participantSession,
     kind: "camera",
     name,
     isMe: false,
+    isAdmin,
     isGuest,
     // A camera that was turned off may leave its last picture behind.
     track: state.video ? trackOf(tracks, participantSession, "video") : undefined,
@@ -101,7 +101,7 @@ export interface View {
 export function focusOf(tiles: readonly Tile[], { pinned, layout, lastSpeaker }: View): Tile | undefined {
   const pin = tiles.find(({ key }) => key === pinned);
   if (pin) return pin;
-  const screen = tiles.find(({ kind, isMe }) => kind === "screen" && !isMe);
+  const screen = tiles.find(({ kind }) => kind === "screen");
   if (screen) return screen;
   if (layout === "grid" || tiles.length < 2) return undefined;
   return (
@@ -118,16 +118,19 @@ export interface GridSize {
 
 const RATIO = 16 / 9;
 /** Tiles may be as upright as this: two of 16:9 would leave half of most windows empty, and of phones too. */
-const RATIO_MIN = { wide: 4 / 3, upright: 3 / 4 } as const;
+const RATIO_MIN = { wide: 4 / 3, upright: 3 / 5 } as const;
+/** From this many on, a phone shows two beside each other: faces are upright too. */
+const TWO_COLUMNS_FROM = 4;
 /** Names cannot be read in narrower ones. */
 const WIDTH_MIN = 140;
 
 /** The largest tiles that fit into the space. */
 export function gridSize(count: number, width: number, height: number, gap: number): GridSize {
-  const ratioMin = width < height ? RATIO_MIN.upright : RATIO_MIN.wide;
+  const isUpright = width < height;
+  const ratioMin = isUpright ? RATIO_MIN.upright : RATIO_MIN.wide;
   let best: GridSize = { columns: 1, width: 0, height: 0 };
   let bestScore = 0;
-  for (let columns = 1; columns <= count; columns++) {
+  for (let columns = isUpright && count >= TWO_COLUMNS_FROM ? 2 : 1; columns <= count; columns++) {
     const rows = Math.ceil(count / columns);
     const roomWide = (width - gap * (columns - 1)) / columns;
     const roomHigh = (height - gap * (rows - 1)) / rows;

@@ -57,6 +57,8 @@ export class FakeRoom extends Events<RoomEvents> implements RoomConnection {
   inside: readonly Person[] = [];
   readonly states: PersonState[] = [];
   readonly said: string[] = [];
+  readonly reactions: string[] = [];
+  retries = 0;
   isClosed = false;
   readonly signalling: RoomConnection["signalling"] = {
     self: "me",
@@ -83,8 +85,16 @@ export class FakeRoom extends Events<RoomEvents> implements RoomConnection {
 
   async say(text: string): Promise<void> {
     this.said.push(text);
-    const line = { name: "me", isGuest: false, text, timeMs: Date.now(), isEarlier: false };
+    const line = { name: "me", isAdmin: false, isGuest: false, text, timeMs: Date.now(), isEarlier: false };
     this.emit("chat", { id: `own ${this.said.length}`, from: "me", ...line });
+  }
+
+  async react(name: string): Promise<void> {
+    this.reactions.push(name);
+  }
+
+  retry(): void {
+    this.retries++;
   }
 
   close(): void {

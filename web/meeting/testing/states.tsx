@@ -5,12 +5,14 @@ import type { Kind } from "../call/contract.ts";
 import { DeviceError } from "../call/devices.ts";
 import { type Joined, Refused } from "../page/api.ts";
 import type { Person } from "../room/contract.ts";
+import { REACTIONS } from "../session/reactions.ts";
+import type { Texts } from "../texts/en.ts";
 import { chosenLanguage, language } from "../texts/texts.ts";
 import { App } from "../ui/app.tsx";
 import { dialog, layout, panel, pinned } from "../ui/view.ts";
 import type { Visit } from "../visit/visit.ts";
 import { DOOR, type Fakes, fakeDevices, fakeVisit, JOINED, person, SILENT } from "./fakes.ts";
-import { learnAll } from "./languages.ts";
+import { LANGUAGES, learnAll } from "./languages.ts";
 import { recordingStates } from "./recording-states.ts";
 
 const NAMES = [
@@ -118,7 +120,7 @@ async function enter(
   engine.emit("speaker", "p0");
   const qualities = ["good", "good", "poor", "good", "lost", "connecting"] as const;
   for (const [at, one] of all.entries()) engine.emit("quality", one.participantSession, qualities[at % 6] ?? "good");
-  const line = { isGuest: false, isEarlier: true };
+  const line = { isAdmin: false, isEarlier: true };
   for (const [at, [from, name, text]] of CHAT.entries())
     room.emit("chat", { ...line, id: `${at}`, from, name, text, isGuest: from === "p1", timeMs: at * 60_000 });
 }
@@ -126,6 +128,14 @@ async function enter(
 /** The page draws at the end of the turn. */
 async function shown(selector: string): Promise<void> {
   while (!document.querySelector(selector)) await new Promise((resolve) => requestAnimationFrame(resolve));
+}
+
+/** The button with this text. */
+async function press(textIn: (texts: Texts) => string): Promise<void> {
+  const selector = `button[aria-label="${textIn(LANGUAGES[language.value])}"]`;
+  await shown(selector);
+  document.querySelector<HTMLElement>(selector)?.click();
+  await shown(".menu:not([hidden])");
 }
 
 const admin = { joined: { isAdmin: true } } as const;
@@ -232,6 +242,43 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
   offline: async (fakes) => {
     await enter(fakes, {});
     fakes.room().emit("online", false);
+    fakes.room().emit("retry", 9000);
+  },
+  ended: async (fakes) => {
+    await enter(fakes, {});
+    fakes.room().emit("joined", person("p9", { name: "Tim" }));
+    fakes.room().emit("ended", "ended");
+  },
+  missing: (fakes) => refuse(fakes, "room_not_found", {}, 404),
+  presenting: async (fakes) => {
+    await enter(fakes, { count: 4, joined: { isAdmin: true, meetingElapsedSec: 1458 } });
+    await fakes.visit.toggle("screen");
+    fakes.room().emit("notice", { notice: "recording", on: true, fact: { by: "Grace Hopper", since: 1 } });
+    fakes.visit.recording.agree();
+  },
+  reactions: async (fakes) => {
+    await enter(fakes, {});
+    for (const [who, name] of REACTIONS.map((name, at) => [`p${at % 3}`, name] as const))
+      fakes.room().emit("reaction", who, name);
+    await fakes.visit.inside?.react("heart");
+    await press((texts) => texts.react);
+  },
+  "device-menu": async (fakes) => {
+    await enter(fakes, { count: 1 });
+    await press((texts) => texts.chooseSound);
+  },
+  unread: async (fakes) => {
+    await enter(fakes, {});
+    for (const [at, text] of ["Are you still there?", "We have moved to item three."].entries()) {
+      const line = { id: `new ${at}`, from: "p0", name: "Grace Hopper", isAdmin: true, isGuest: false };
+      fakes.room().emit("chat", { ...line, text, timeMs: at * 60_000 + 600_000, isEarlier: false });
+    }
+    await shown(".count");
+    panel.value = "chat";
+  },
+  rename: async (fakes) => {
+    await enter(fakes, admin);
+    dialog.value = { rename: "p1", name: LONG };
   },
   "offline-chat": async (fakes) => {
     await enter(fakes, { count: 5 });

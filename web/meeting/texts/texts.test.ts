@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { LANGUAGES, learnAll } from "../testing/languages.ts";
 import { en, type TextKey } from "./en.ts";
-import { chosenLanguage, counted, duration, language, moment, t } from "./texts.ts";
+import { chosenLanguage, clockTime, counted, duration, language, moment, t } from "./texts.ts";
 
 learnAll();
 
@@ -37,6 +37,17 @@ test("the first language that the page has is chosen, else English", () => {
   expect(chosenLanguage(["FR"])).toBe("fr");
   expect(chosenLanguage(["pt-BR", ""])).toBe("en");
   expect(chosenLanguage(["__proto__"])).toBe("en");
+});
+
+test("a running time is shown as by a clock", () => {
+  expect([0, 59, 65, 3599, 3665, 36_000].map(clockTime)).toEqual([
+    "0:00",
+    "0:59",
+    "1:05",
+    "59:59",
+    "1:01:05",
+    "10:00:00",
+  ]);
 });
 
 test("texts, numbers and times follow the language", () => {

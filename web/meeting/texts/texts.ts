@@ -67,6 +67,13 @@ export const moment = (timeMs: number, nowMs: number): string =>
     Math.abs(timeMs - nowMs) < 12 * HOUR_MS ? { timeStyle: "short" } : { dateStyle: "full", timeStyle: "short" },
   ).format(timeMs);
 
+/** A running time, as clocks show it: 4:05, 1:04:05. */
+export function clockTime(seconds: number): string {
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
+}
+
 /** A length of time: seconds below two minutes, minutes above. */
 export function duration(seconds: number): string {
   const [unit, value] =

@@ -7,6 +7,7 @@ import type { ChatLine } from "../room/contract.ts";
 import { unsent } from "../session/refusals.ts";
 import { t, timeOfDay } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
+import { Mark } from "./mark.tsx";
 import { SidePanel } from "./panel.tsx";
 import { panel, useVisit } from "./view.ts";
 
@@ -17,6 +18,9 @@ const TOGETHER_MS = 120_000;
 
 /** Messages that came while the chat was closed. */
 export const unread = signal(0);
+
+/** The first of them: a line above it says that it is new, until the chat is closed. */
+const firstUnread = signal<string | undefined>(undefined);
 
 /** What is written and not sent yet; kept while the chat is closed. */
 const draft = signal("");
@@ -32,10 +36,12 @@ export function useUnread(): void {
     const fresh = lines.filter(({ id, from, isEarlier }) => !seen.current.has(id) && from !== me && !isEarlier);
     seen.current = new Set(lines.map(({ id }) => id));
     unread.value = isOpen ? 0 : unread.value + fresh.length;
+    if (!isOpen) firstUnread.value ??= fresh[0]?.id;
   }, [lines, isOpen]);
   useEffect(
     () => () => {
       unread.value = 0;
+      firstUnread.value = undefined;
       draft.value = "";
     },
     [],
@@ -51,6 +57,13 @@ export function ChatPanel() {
     const element = list.current;
     if (element && isAtEnd.current) element.scrollTop = element.scrollHeight;
   }, [lines]);
+  useLayoutEffect(() => {
+    // Many are unread: reading begins with the first of them.
+    list.current?.querySelector(".line-new")?.scrollIntoView({ block: "center" });
+    return () => {
+      firstUnread.value = undefined;
+    };
+  }, []);
   const scrolled = (): void => {
     const element = list.current;
     if (element) isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PX;
@@ -61,7 +74,12 @@ export function ChatPanel() {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a list that scrolls must be reachable by keyboard. */}
       <ol class="chat" ref={list} tabIndex={0} aria-label={t("chat")} onScroll={scrolled}>
         {lines.map((line, at) => (
-          <Line key={line.id} line={line} isFollowing={follows(line, lines[at - 1])} />
+          <Line
+            key={line.id}
+            line={line}
+            isNew={line.id === firstUnread.value}
+            isFollowing={line.id !== firstUnread.value && follows(line, lines[at - 1])}
+          />
         ))}
       </ol>
       {session.may.value.chat ? <Writer /> : <p class="panel-empty muted">{t("chatOff")}</p>}
@@ -75,20 +93,23 @@ const follows = (line: ChatLine, before: ChatLine | undefined): boolean =>
   before.name === line.name &&
   line.timeMs - before.timeMs < TOGETHER_MS;
 
-function Line({ line, isFollowing }: { readonly line: ChatLine; readonly isFollowing: boolean }) {
+interface LineProps {
+  readonly line: ChatLine;
+  readonly isNew: boolean;
+  readonly isFollowing: boolean;
+}
+
+function Line({ line, isNew, isFollowing }: LineProps) {
   const { session } = useVisit();
   const isMe = line.from === session.me.value.participantSession;
   const isServer = line.from === undefined;
   const name = isServer ? t("fromServer") : isMe ? t("you") : line.name;
   return (
     <li class={["line", isServer && "line-server", isFollowing && "line-follows"].filter(Boolean).join(" ")}>
+      {isNew && <p class="line-new">{t("newMessages")}</p>}
       <p class={isFollowing ? "hidden-text" : "line-head"}>
         <bdi class="line-name">{name}</bdi>
-        {line.isGuest && !isMe && (
-          <span class="guest" title={t("guestMeaning")}>
-            {t("guest")}
-          </span>
-        )}
+        {!isMe && !isServer && <Mark {...line} />}
         <time class="muted" dateTime={new Date(line.timeMs).toISOString()}>
           {timeOfDay(line.timeMs)}
         </time>
@@ -129,7 +150,7 @@ function Writer() {
     isBusy.value = true;
     error.value = "";
     try {
-      await visit.say(written);
+      await visit.inside?.say(written);
       draft.value = "";
     } catch (cause) {
       error.value = t(unsent(cause));

@@ -6,6 +6,7 @@ import type { Ending } from "../room/contract.ts";
 import type { Closed, Stage } from "../session/session.ts";
 import type { TextKey } from "../texts/en.ts";
 import { duration, moment, recordedBy, t, timeOfDay } from "../texts/texts.ts";
+import { useNow } from "./now.ts";
 import { UploadStatus } from "./recording.tsx";
 import { useVisit } from "./view.ts";
 
@@ -118,13 +119,11 @@ export function ClosedPage({ why, timeMs, text }: Extract<Stage, { readonly at: 
 /** The service refuses a declined visitor for a while: without the countdown that would look like a second decision of a host. */
 function AskAgain({ timeMs }: { readonly timeMs: number }) {
   const visit = useVisit();
-  const now = useSignal(Date.now());
-  const seconds = Math.max(0, Math.ceil((timeMs - now.value) / 1000));
+  const isWaiting = useSignal(true);
+  const seconds = Math.max(0, Math.ceil((timeMs - useNow(isWaiting.value)) / 1000));
   const isEarly = seconds > 0;
   useEffect(() => {
-    if (!isEarly) return;
-    const timer = setInterval(() => (now.value = Date.now()), 1000);
-    return () => clearInterval(timer);
+    isWaiting.value = isEarly;
   }, [isEarly]);
   return (
     <>
@@ -175,12 +174,32 @@ export function OutPage({ why }: { readonly why: Ending }) {
           {t("bringBack")}
         </button>
       )}
+      {(why === "ended" || why === "time") && <Again text={why === "ended" ? "newMeeting" : "enterAgain"} />}
       {why === "lost" && (
         <button type="button" class="primary" onClick={() => void visit.returnToDoor()}>
           {t("enterAgain")}
         </button>
       )}
     </Message>
+  );
+}
+
+/** Only where the room can be entered: it takes a moment to find out, and nothing else moves meanwhile. */
+function Again({ text }: { readonly text: TextKey }) {
+  const visit = useVisit();
+  const may = useSignal(false);
+  useEffect(() => {
+    void visit.mayReturn().then((answer) => (may.value = answer));
+  }, []);
+  return (
+    <button
+      type="button"
+      class={may.value ? "primary" : "primary not-yet"}
+      disabled={!may.value}
+      onClick={() => void visit.returnToDoor()}
+    >
+      {t(text)}
+    </button>
   );
 }
 

@@ -1,11 +1,14 @@
 /** The bar below the stage. */
 import type { Kind } from "../call/contract.ts";
+import { hasKeys } from "../page/shortcuts.ts";
+import { REACTION_SIGNS, REACTION_TEXTS, REACTIONS } from "../session/reactions.ts";
 import type { TextKey } from "../texts/en.ts";
-import { counted, t } from "../texts/texts.ts";
+import { t } from "../texts/texts.ts";
 import { unread } from "./chat.tsx";
+import { DeviceMenu } from "./device-menu.tsx";
 import { Icon, type IconName } from "./icons.tsx";
+import { Menu } from "./menu.tsx";
 import { MoreMenu } from "./more.tsx";
-import { RecordingMark } from "./recording.tsx";
 import { panel, togglePanel, useVisit } from "./view.ts";
 
 interface ControlProps {
@@ -27,9 +30,9 @@ function Control({ icon, short, label, shortcut, tone, isDisabled, badge = 0, on
       type="button"
       class={tone ? `control ${tone}` : "control"}
       aria-label={label}
-      aria-keyshortcuts={shortcut}
+      aria-keyshortcuts={hasKeys() ? shortcut : undefined}
       aria-disabled={isDisabled === true}
-      title={`${label} (${shortcut})`}
+      title={hasKeys() ? `${label} (${shortcut})` : label}
       onClick={() => !isDisabled && onClick()}
     >
       <Icon name={icon} />
@@ -64,25 +67,31 @@ export function Controls() {
   const chatLabel = t(panel.value === "chat" ? "closeChat" : "openChat");
   return (
     <nav class="controls" aria-label={t("controls")}>
-      <Control
-        icon={isOn.audio ? "microphone" : "microphoneOff"}
-        short="shortMicrophone"
-        label={labelOf("audio", "unmute", "mute")}
-        shortcut="M"
-        tone={isOn.audio ? undefined : "off"}
-        isDisabled={!may.audio}
-        onClick={() => void visit.toggle("audio")}
-      />
-      {!room.audioOnlyRoom && (
+      <div class="split">
         <Control
-          icon={isOn.video ? "camera" : "cameraOff"}
-          short="shortCamera"
-          label={labelOf("video", "cameraOn", "cameraOff")}
-          shortcut="V"
-          tone={isOn.video ? undefined : "off"}
-          isDisabled={!may.video}
-          onClick={() => void visit.toggle("video")}
+          icon={isOn.audio ? "microphone" : "microphoneOff"}
+          short="shortMicrophone"
+          label={labelOf("audio", "unmute", "mute")}
+          shortcut="M"
+          tone={isOn.audio ? undefined : "off"}
+          isDisabled={!may.audio}
+          onClick={() => void visit.toggle("audio")}
         />
+        <DeviceMenu kind="audio" />
+      </div>
+      {!room.audioOnlyRoom && (
+        <div class="split">
+          <Control
+            icon={isOn.video ? "camera" : "cameraOff"}
+            short="shortCamera"
+            label={labelOf("video", "cameraOn", "cameraOff")}
+            shortcut="V"
+            tone={isOn.video ? undefined : "off"}
+            isDisabled={!may.video}
+            onClick={() => void visit.toggle("video")}
+          />
+          <DeviceMenu kind="video" />
+        </div>
       )}
       {media.canShareScreen && room.enableScreenSharing && !room.audioOnlyRoom && (
         <Control
@@ -101,8 +110,9 @@ export function Controls() {
         label={t(isHandUp ? "lowerHand" : "raiseHand")}
         shortcut="H"
         tone={isHandUp ? "active" : undefined}
-        onClick={() => visit.setHand(!isHandUp)}
+        onClick={() => visit.inside?.setHand(!isHandUp)}
       />
+      <ReactionMenu />
       {room.enableChat && (
         <Control
           icon="chat"
@@ -131,33 +141,39 @@ export function Controls() {
   );
 }
 
-/** Above the stage: the room, who is here, who waits. */
-export function Header() {
-  const { session } = useVisit();
-  const waiting = session.queue.value.length;
-  const people = session.people.value.length + 1;
+function ReactionMenu() {
+  const visit = useVisit();
   return (
-    <header class="head">
-      <h1 class="head-room" tabIndex={-1}>
-        {session.room.value.roomName}
-      </h1>
-      <RecordingMark />
-      {session.isLocked.value && (
-        <span class="badge warn">
-          <Icon name="lock" /> <span class="head-locked">{t("isLocked")}</span>
-        </span>
-      )}
-      <button
-        type="button"
-        class="quiet head-people"
-        aria-expanded={panel.value === "people"}
-        title={t(panel.value === "people" ? "closePeople" : "openPeople")}
-        onClick={() => togglePanel("people")}
-      >
-        <Icon name="people" />
-        <span>{counted(people, "peopleOne", "peopleOther")}</span>
-        {waiting > 0 && <span class="badge accent">{counted(waiting, "waitingOne", "waitingOther")}</span>}
-      </button>
-    </header>
+    <Menu
+      label={t("react")}
+      look="control"
+      isRow
+      button={
+        <>
+          <Icon name="smile" />
+          <span class="control-text" aria-hidden="true">
+            {t("shortReact")}
+          </span>
+        </>
+      }
+      // It stays open: applause is more than one.
+      items={() =>
+        REACTIONS.map((name) => (
+          <button
+            key={name}
+            type="button"
+            role="menuitem"
+            tabIndex={-1}
+            class="menu-sign"
+            aria-label={t(REACTION_TEXTS[name])}
+            title={t(REACTION_TEXTS[name])}
+            // One too many in a second, or without a connection: the others miss one.
+            onClick={() => void visit.inside?.react(name).catch(() => undefined)}
+          >
+            {REACTION_SIGNS[name]}
+          </button>
+        ))
+      }
+    />
   );
 }

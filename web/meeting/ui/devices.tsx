@@ -4,25 +4,40 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import type { Device } from "../call/devices.ts";
 import { meterOf } from "../call/level.ts";
 import { checkServers, checkService, connectivity, type Outcome } from "../page/connectivity.ts";
+import { playTestTone } from "../page/sounds.ts";
+import type { OwnMedia } from "../session/own-media.ts";
 import type { TextKey } from "../texts/en.ts";
 import { t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { useVisit } from "./view.ts";
 
-const NAMES: Readonly<Record<Device["kind"], TextKey>> = {
+export const DEVICE_NAMES: Readonly<Record<Device["kind"], TextKey>> = {
   audio: "microphone",
   video: "camera",
   output: "loudspeaker",
 };
 
+export const foundOf = ({ devices }: OwnMedia, kind: Device["kind"]): readonly Device[] =>
+  devices.value.filter((one) => one.kind === kind && one.deviceId !== "default");
+
+/** Before a permission browsers name no device. */
+export const labelOf = ({ kind, label }: Device, at: number): string =>
+  label || t("numberedDevice", { kind: t(DEVICE_NAMES[kind]), number: at + 1 });
+
+export const hasOutputChoice = ({ devices }: OwnMedia): boolean =>
+  devices.value.some(({ kind }) => kind === "output") && "setSinkId" in HTMLMediaElement.prototype;
+
 export function DeviceChoices({ isAudioOnly }: { readonly isAudioOnly: boolean }) {
   const { media } = useVisit();
-  const hasOutputs = media.devices.value.some(({ kind }) => kind === "output");
   return (
     <div class="devices">
       <Choice kind="audio" />
       {!isAudioOnly && <Choice kind="video" />}
-      {hasOutputs && "setSinkId" in HTMLMediaElement.prototype && <Choice kind="output" />}
+      {hasOutputChoice(media) && <Choice kind="output" />}
+      <button type="button" class="test-speaker" onClick={() => playTestTone(media.chosen("output"))}>
+        <Icon name="sound" />
+        {t("testSpeaker")}
+      </button>
     </div>
   );
 }
@@ -30,14 +45,13 @@ export function DeviceChoices({ isAudioOnly }: { readonly isAudioOnly: boolean }
 function Choice({ kind }: { readonly kind: Device["kind"] }) {
   const { media } = useVisit();
   const id = useId();
-  const name = t(NAMES[kind]);
-  const found = media.devices.value.filter((one) => one.kind === kind && one.deviceId !== "default");
+  const found = foundOf(media, kind);
   // Without a permission browsers list no devices: that does not mean that there are none.
   const isMissing = media.problems.value.some((one) => one.kind === kind && one.reason === "none");
   const chosen = found.some(({ deviceId }) => deviceId === media.chosen(kind)) ? media.chosen(kind) : "";
   return (
     <div class="field">
-      <label for={id}>{name}</label>
+      <label for={id}>{t(DEVICE_NAMES[kind])}</label>
       <select
         id={id}
         value={chosen}
@@ -45,9 +59,9 @@ function Choice({ kind }: { readonly kind: Device["kind"] }) {
         onChange={(event) => void media.choose(kind, event.currentTarget.value)}
       >
         <option value="">{t(isMissing ? "noneFound" : "systemDefault")}</option>
-        {found.map(({ deviceId, label }, at) => (
-          <option key={deviceId} value={deviceId}>
-            {label || t("numberedDevice", { kind: name, number: at + 1 })}
+        {found.map((one, at) => (
+          <option key={one.deviceId} value={one.deviceId}>
+            {labelOf(one, at)}
           </option>
         ))}
       </select>

@@ -1,10 +1,14 @@
 /** The dialogs of the inside. */
 import { useSignal } from "@preact/signals";
-import { inviteLink } from "../page/address.ts";
+import { useId } from "preact/hooks";
+import { Refused } from "../page/api.ts";
+import { cleanName, NAME_MAX_CHARS } from "../page/names.ts";
 import { SHORTCUTS } from "../page/shortcuts.ts";
+import { refusedAct } from "../session/refusals.ts";
 import { t } from "../texts/texts.ts";
 import { ConnectionCheck, DeviceChoices, LevelMeter } from "./devices.tsx";
 import { Dialog, Question } from "./dialog.tsx";
+import { InviteLink } from "./invite.tsx";
 import { LanguageMenu } from "./language.tsx";
 import { isRecordable } from "./recording.tsx";
 import { dialog, hasShortcuts, setShortcuts, useVisit } from "./view.ts";
@@ -40,6 +44,7 @@ export function Dialogs() {
         onClose={close}
       />
     );
+  if ("rename" in open) return <Rename who={open.rename} name={open.name} onClose={close} />;
   return (
     <Question
       title={t("removeQuestion", { name: open.name })}
@@ -69,28 +74,55 @@ function Devices({ onClose }: Props) {
 }
 
 function Invite({ onClose }: Props) {
-  const isCopied = useSignal(false);
-  const link = inviteLink();
-  const copy = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(link);
-      isCopied.value = true;
-    } catch {
-      // In a frame the clipboard may be closed: the link is there to be selected.
-    }
-  };
   return (
     <Dialog title={t("invite")} onClose={onClose}>
       <p class="muted">{t("inviteText")}</p>
-      <div class="invite">
-        <input readOnly value={link} aria-label={t("inviteLink")} onFocus={(event) => event.currentTarget.select()} />
-        <button type="button" class="primary" onClick={copy}>
-          {t(isCopied.value ? "copied" : "copy")}
-        </button>
-      </div>
-      <p class="hidden-text" aria-live="polite">
-        {isCopied.value ? t("copied") : ""}
-      </p>
+      <InviteLink />
+    </Dialog>
+  );
+}
+
+/** Guests are known by the name that they type; hosts can correct it. */
+function Rename({ who, name, onClose }: Props & { readonly who: string; readonly name: string }) {
+  const visit = useVisit();
+  const typed = useSignal(name);
+  const error = useSignal("");
+  const id = useId();
+  const save = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    const wanted = cleanName(typed.value);
+    if (wanted === "" || wanted === name) return onClose();
+    try {
+      await visit.act({ do: "rename", participantSession: who, name: wanted });
+      onClose();
+    } catch (cause) {
+      const isRefused = cause instanceof Refused && cause.code === "action_not_permitted";
+      error.value = t(isRefused ? "renameRefused" : (refusedAct(cause) ?? "somethingFailed"));
+    }
+  };
+  return (
+    <Dialog title={t("rename")} onClose={onClose}>
+      <form class="field" onSubmit={save}>
+        <label for={id}>{t("newName")}</label>
+        <input
+          id={id}
+          maxLength={NAME_MAX_CHARS}
+          value={typed.value}
+          autocomplete="off"
+          onInput={(event) => (typed.value = event.currentTarget.value)}
+        />
+        <p role="alert" class="bad">
+          {error.value}
+        </p>
+        <div class="dialog-actions">
+          <button type="button" onClick={onClose}>
+            {t("cancel")}
+          </button>
+          <button type="submit" class="primary">
+            {t("save")}
+          </button>
+        </div>
+      </form>
     </Dialog>
   );
 }

@@ -1,13 +1,14 @@
 /** Inside the meeting. */
-import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { isWritingIn, type Shortcut, shortcutOf } from "../page/shortcuts.ts";
 import { unreachedText } from "../session/unreached.ts";
 import { duration, t } from "../texts/texts.ts";
 import type { Visit } from "../visit/visit.ts";
 import { ChatPanel, useUnread } from "./chat.tsx";
-import { Controls, Header } from "./controls.tsx";
+import { Controls } from "./controls.tsx";
 import { Dialogs } from "./dialogs.tsx";
+import { Header } from "./head.tsx";
+import { useNow } from "./now.ts";
 import { LobbyCard, PeoplePanel } from "./people.tsx";
 import { DeviceProblems } from "./problems.tsx";
 import { ConsentDialog, isRecordable, RecordingProblems, toggleRecording } from "./recording.tsx";
@@ -34,11 +35,6 @@ export function InsidePage() {
       <Header />
       <main class="center">
         <div class="banners">
-          {!session.isOnline.value && (
-            <p class="banner warn" role="status">
-              {t("reconnecting")}
-            </p>
-          )}
           <EndingBanner />
           <UnreachedBanner />
           <Sound />
@@ -48,6 +44,7 @@ export function InsidePage() {
         <div class="middle">
           <Stage />
           <LobbyCard />
+          {!session.isOnline.value && <Reconnecting />}
           {isChatShown && <ChatPanel />}
           {panel.value === "people" && <PeoplePanel />}
         </div>
@@ -65,16 +62,27 @@ function UnreachedBanner() {
   return text === "" ? null : <p class="banner warn">{text}</p>;
 }
 
+/** Above the stage, which stays as it is: most losses are short. */
+function Reconnecting() {
+  const visit = useVisit();
+  const now = useNow();
+  const { value: atMs } = visit.session.retryAtMs;
+  const seconds = atMs === undefined ? 0 : Math.ceil((atMs - now) / 1000);
+  return (
+    <div class="reconnecting">
+      <span>{seconds > 0 ? t("retryIn", { time: duration(seconds) }) : t("reconnecting")}</span>
+      <button type="button" class="small" onClick={() => visit.inside?.retry()}>
+        {t("retryNow")}
+      </button>
+    </div>
+  );
+}
+
 function EndingBanner() {
   const { session } = useVisit();
-  const now = useSignal(Date.now());
   const ending = session.ending.value;
-  useEffect(() => {
-    if (!ending) return;
-    const timer = setInterval(() => (now.value = Date.now()), 1000);
-    return () => clearInterval(timer);
-  }, [ending]);
-  const seconds = ending ? Math.round((ending.timeMs - now.value) / 1000) : Number.POSITIVE_INFINITY;
+  const now = useNow(ending !== undefined);
+  const seconds = ending ? Math.round((ending.timeMs - now) / 1000) : Number.POSITIVE_INFINITY;
   if (!ending || seconds > ENDING_SHOWN_SECONDS || seconds < 0) return null;
   return <p class="banner warn">{t(ending.isForAll ? "endsIn" : "youLeaveIn", { time: duration(seconds) })}</p>;
 }
@@ -86,7 +94,7 @@ function followKeys(visit: Visit): () => void {
     V: () => void visit.toggle("video"),
     S: () => media.canShareScreen && void visit.toggle("screen"),
     C: () => session.room.value.enableChat && togglePanel("chat"),
-    H: () => visit.setHand(!session.isHandUp.value),
+    H: () => visit.inside?.setHand(!session.isHandUp.value),
     R: () => isRecordable(visit) && toggleRecording(visit),
     "?": () => (dialog.value = "shortcuts"),
   };

@@ -1,9 +1,11 @@
 /** Who is here and who waits. Admins let in, mute and remove. */
 import { announce } from "../page/announce.ts";
 import type { Act } from "../page/api.ts";
+import { vouchedName } from "../page/door.ts";
 import { hueOf, initials } from "../page/names.ts";
 import type { Person } from "../room/contract.ts";
 import { refusedAct } from "../session/refusals.ts";
+import type { TextKey } from "../texts/en.ts";
 import { counted, t, timeOfDay } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SidePanel } from "./panel.tsx";
@@ -33,6 +35,7 @@ export function PeoplePanel() {
             <PersonRow key={person.participantSession} person={person} isMe={false} />
           ))}
         </ul>
+        {me.isAdmin && people.length > 0 && <ForAll />}
         {session.room.value.showInviteBox && (
           <button type="button" class="wide" onClick={() => (dialog.value = "invite")}>
             <Icon name="invite" />
@@ -49,6 +52,8 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
   const act = useAct();
   const { participantSession, name, isAdmin, isGuest, isLost, state } = person;
   const mayManage = session.me.value.isAdmin && !isMe;
+  // Names of access tokens stay. A host without one has typed its own.
+  const mayRename = isMe ? vouchedName(session.door.value) === undefined : mayManage && isGuest;
   return (
     <li class="person">
       <span class={`avatar hue-${hueOf(participantSession)}`} aria-hidden="true">
@@ -58,8 +63,7 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
         <bdi title={name}>{name}</bdi>
         <span class="person-marks muted small">
           {isMe && <span>{t("you")}</span>}
-          {isAdmin && <span>{t("host")}</span>}
-          {isGuest && <span title={t("guestMeaning")}>{t("guest")}</span>}
+          {isAdmin ? <span>{t("host")}</span> : isGuest && <span title={t("guestMeaning")}>{t("guest")}</span>}
           {state.recording && session.recording.value && <span class="bad">{t("isRecorded")}</span>}
           {isLost && <span class="warn">{t("isAway")}</span>}
         </span>
@@ -90,6 +94,18 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
           </span>
         )
       )}
+      {mayRename && (
+        <button
+          key="rename"
+          type="button"
+          class="quiet icon-button"
+          aria-label={t("renameNamed", { name })}
+          title={t("renameNamed", { name })}
+          onClick={() => (dialog.value = { rename: participantSession, name })}
+        >
+          <Icon name="edit" />
+        </button>
+      )}
       {mayManage && (
         <button
           key="remove"
@@ -106,14 +122,35 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
   );
 }
 
+function ForAll() {
+  const { session } = useVisit();
+  const act = useAct();
+  const isHandUp = session.isHandUp.value || session.people.value.some(({ state }) => state.hand);
+  return (
+    <div class="for-all">
+      <button type="button" onClick={() => act({ do: "muteAll", kind: "audio" }, "allMuted")}>
+        <Icon name="microphoneOff" />
+        {t("muteAll")}
+      </button>
+      <button type="button" disabled={!isHandUp} onClick={() => act({ do: "lowerHands" })}>
+        <Icon name="hand" />
+        {t("lowerHands")}
+      </button>
+    </div>
+  );
+}
+
 /** Runs an act of an admin; a refusal is shown. */
-function useAct(): (act: Act) => void {
+function useAct(): (act: Act, done?: TextKey) => void {
   const visit = useVisit();
-  return (act) => {
-    visit.act(act).catch((error: unknown) => {
-      const text = refusedAct(error);
-      if (text) announce(t(text));
-    });
+  return (act, done) => {
+    visit.act(act).then(
+      () => done && announce(t(done)),
+      (error: unknown) => {
+        const text = refusedAct(error);
+        if (text) announce(t(text));
+      },
+    );
   };
 }
 

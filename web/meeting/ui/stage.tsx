@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { focusOf, gridSize, type Tile, tilesOf } from "../session/tiles.ts";
 import { t } from "../texts/texts.ts";
+import { Alone } from "./invite.tsx";
 import { TileItem } from "./tile.tsx";
 import { layout, pinned, useVisit } from "./view.ts";
 
@@ -31,13 +32,8 @@ export function Stage() {
     if (isGone) pinned.value = undefined;
   }, [isGone]);
   return (
-    <section class="stage" aria-label={t("people")}>
-      {session.people.value.length === 0 && (
-        <div class="alone">
-          <p>{t("alone")}</p>
-          <p class="small muted">{t("aloneText")}</p>
-        </div>
-      )}
+    <section class={session.people.value.length === 0 ? "stage stage-alone" : "stage"} aria-label={t("people")}>
+      {session.people.value.length === 0 && <Alone />}
       {focus ? <Focused focus={focus} tiles={tiles} /> : <Grid tiles={tiles} />}
     </section>
   );

@@ -2,12 +2,14 @@
 import type { CSSProperties } from "preact";
 import type { Quality } from "../call/contract.ts";
 import { hueOf, initials } from "../page/names.ts";
+import { REACTION_SIGNS } from "../session/reactions.ts";
 import type { Tile } from "../session/tiles.ts";
 import type { TextKey } from "../texts/en.ts";
 import { t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
+import { Mark } from "./mark.tsx";
 import { Video } from "./video.tsx";
-import { pinned } from "./view.ts";
+import { pinned, useVisit } from "./view.ts";
 
 const QUALITIES: Readonly<Record<Quality, TextKey>> = {
   connecting: "qualityConnecting",
@@ -18,13 +20,16 @@ const QUALITIES: Readonly<Record<Quality, TextKey>> = {
 
 const BARS: Readonly<Record<Quality, number>> = { connecting: 1, good: 3, poor: 2, lost: 0 };
 
+/** Of one person at once. */
+const SIGNS_MAX = 5;
+
 interface TileProps {
   readonly tile: Tile;
   readonly size?: CSSProperties;
 }
 
 const titleOf = ({ kind, isMe, name }: Tile): string => {
-  if (kind === "screen") return isMe ? t("yourScreen") : t("screenOf", { name });
+  if (kind === "screen") return t("screenOf", { name });
   return isMe ? t("you") : name;
 };
 
@@ -54,6 +59,7 @@ export function TileItem({ tile, size }: TileProps) {
           <span class="hidden-text">{t("hasHand")}</span>
         </span>
       )}
+      {!isScreen && <Reactions participantSession={participantSession} />}
       <div class="tile-top">
         <button
           type="button"
@@ -72,8 +78,20 @@ export function TileItem({ tile, size }: TileProps) {
   );
 }
 
+function Reactions({ participantSession }: Pick<Tile, "participantSession">) {
+  const { session } = useVisit();
+  const shown = session.reactions.value.filter((one) => one.participantSession === participantSession);
+  return (
+    <span class="tile-reactions" aria-hidden="true">
+      {shown.slice(-SIGNS_MAX).map(({ id, name }) => (
+        <span key={id}>{REACTION_SIGNS[name]}</span>
+      ))}
+    </span>
+  );
+}
+
 function TileName({ tile, title }: { readonly tile: Tile; readonly title: string }) {
-  const { kind, isMuted, isGuest, isMe, isSpeaking } = tile;
+  const { kind, isMuted, isMe, isSpeaking } = tile;
   const isScreen = kind === "screen";
   return (
     <div class="tile-name">
@@ -85,11 +103,7 @@ function TileName({ tile, title }: { readonly tile: Tile; readonly title: string
       )}
       {isScreen && <Icon name="screen" />}
       <bdi class="tile-text">{title}</bdi>
-      {isGuest && !isMe && (
-        <span class="guest" title={t("guestMeaning")}>
-          {t("guest")}
-        </span>
-      )}
+      {!isMe && !isScreen && <Mark {...tile} />}
       {isSpeaking && <span class="hidden-text">{t("isSpeaking")}</span>}
     </div>
   );

@@ -12,7 +12,8 @@ export type DialogName =
   | "shortcuts"
   | "end"
   | "record"
-  | { readonly remove: string; readonly name: string };
+  | { readonly remove: string; readonly name: string }
+  | { readonly rename: string; readonly name: string };
 
 export const layout = signal<"grid" | "speaker">("grid");
 /** The key of a tile. */

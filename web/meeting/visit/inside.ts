@@ -1,7 +1,8 @@
 /** Inside a meeting: the connection to the room and the media, as signals of the session. */
 import { effect } from "@preact/signals";
+import type { Reaction } from "../../../src/protocol/reactions.ts";
 import type { Kind, MediaEngine } from "../call/contract.ts";
-import { announce } from "../page/announce.ts";
+import { announce, forgetAnnouncements } from "../page/announce.ts";
 import { flagsOf, type Joined } from "../page/api.ts";
 import { disabledByToken, mayNow, roomAllows } from "../page/rights.ts";
 import { lobbyChime } from "../page/sounds.ts";
@@ -9,6 +10,7 @@ import type { MeetingRecording } from "../recording/meeting-recording.ts";
 import type { ChatLine, Ending, Person, RoomConnection, RoomNotice, RoomOpening } from "../room/contract.ts";
 import { Endings } from "../session/endings.ts";
 import type { OwnMedia } from "../session/own-media.ts";
+import { REACTION_TEXTS, showReaction } from "../session/reactions.ts";
 import { CHAT_LINES_MAX, MAY_NOTHING, NO_ONE, type Session } from "../session/session.ts";
 import { watchUnreached } from "../session/unreached.ts";
 import { t } from "../texts/texts.ts";
@@ -53,6 +55,9 @@ export class Inside {
     session.isHandUp.value = false;
     session.isLocked.value = false;
     session.isOnline.value = true;
+    session.retryAtMs.value = undefined;
+    session.reactions.value = [];
+    session.beganMs.value = Date.now() - (joined.meetingElapsedSec ?? 0) * 1000;
     this.#endings = new Endings(ejectAt);
     session.ending.value = this.#endings.first;
     const connection = open({ connect, name, isAdmin, isGuest });
@@ -86,8 +91,22 @@ export class Inside {
     await this.#connection?.say(text);
   }
 
+  /** Rejects if the service did not take it. One's own is shown at once. */
+  async react(name: Reaction): Promise<void> {
+    const { session } = this.#parts;
+    showReaction(session, session.me.value.participantSession, name);
+    await this.#connection?.react(name);
+  }
+
+  /** Restores the connection now, and not after the pause between two attempts. */
+  retry(): void {
+    this.#parts.session.retryAtMs.value = undefined;
+    this.#connection?.retry();
+  }
+
   end(): void {
     const { session, engine } = this.#parts;
+    forgetAnnouncements();
     for (const end of this.#ends) end();
     this.#ends = [];
     // Before the devices are closed, so that the recorders end with everything.
@@ -139,7 +158,7 @@ export class Inside {
     const showPeople = (): void => {
       const before = session.people.value;
       session.people.value = connection.people();
-      this.#announceHands(before);
+      this.#announceChanges(before);
       this.#keepRights();
     };
     this.#ends.push(
@@ -148,6 +167,15 @@ export class Inside {
       connection.on("left", ({ name }) => announce(t("personLeft", { name }))),
       connection.on("chat", (line) => this.#chatted(line)),
       connection.on("notice", (notice) => this.#noticed(notice)),
+      connection.on("reaction", (who, name) => {
+        const person = session.people.value.find(({ participantSession }) => participantSession === who);
+        if (!person) return;
+        showReaction(session, who, name);
+        announce(t("reacted", { name: person.name, reaction: t(REACTION_TEXTS[name]) }), true);
+      }),
+      connection.on("retry", (inMs) => {
+        session.retryAtMs.value = Date.now() + inMs;
+      }),
       connection.on("queue", (queue) => {
         const before = new Set(session.queue.value.map(({ waitId }) => waitId));
         const newcomers = queue.filter(({ waitId }) => !before.has(waitId));
@@ -158,6 +186,7 @@ export class Inside {
       connection.on("online", (isOnline) => {
         if (session.isOnline.value === isOnline) return;
         session.isOnline.value = isOnline;
+        session.retryAtMs.value = undefined;
         if (isOnline) this.#endings.connectedAgain();
         session.ending.value = this.#endings.first;
         announce(t(isOnline ? "reconnected" : "reconnecting"), !isOnline);
@@ -182,10 +211,14 @@ export class Inside {
     showPeople();
   }
 
-  #announceHands(before: readonly Person[]): void {
-    const wasUp = new Map(before.map(({ participantSession, state }) => [participantSession, state.hand]));
-    for (const { participantSession, name, state } of this.#parts.session.people.value)
-      if (state.hand && wasUp.get(participantSession) === false) announce(t("handRaisedBy", { name }));
+  #announceChanges(before: readonly Person[]): void {
+    const known = new Map(before.map((person) => [person.participantSession, person]));
+    for (const { participantSession, name, state } of this.#parts.session.people.value) {
+      const earlier = known.get(participantSession);
+      if (!earlier) continue;
+      if (earlier.name !== name) announce(t("renamed", { before: earlier.name, name }));
+      if (state.hand && !earlier.state.hand) announce(t("handRaisedBy", { name }));
+    }
   }
 
   #chatted(line: ChatLine): void {
@@ -202,10 +235,18 @@ export class Inside {
     const isMine = "participantSession" in notice && notice.participantSession === session.me.value.participantSession;
     switch (notice.notice) {
       case "muted":
-        if (!isMine) return;
+        if (!isMine && !isForOthers(notice, session.me.value.participantSession)) return;
         if (notice.kind === "audio") media.turnOff("audio");
         else if (notice.kind === "video" || notice.kind === "screen") media.close(notice.kind);
         return announce(t(notice.kind === "audio" ? "mutedByHost" : "stoppedByHost"));
+      case "handsLowered":
+        if (!session.isHandUp.value) return;
+        session.isHandUp.value = false;
+        return announce(t("handLowered"));
+      case "renamed":
+        // Presence has the names of the others.
+        if (isMine) session.me.value = { ...session.me.value, name: notice.name };
+        return;
       case "ending": {
         const isForAll = notice.participantSession === undefined;
         if (!isForAll && !isMine) return;
@@ -251,3 +292,9 @@ export class Inside {
     return person !== undefined && roomAllows(session.room.value, person, kind);
   }
 }
+
+/** Of a host who mutes everyone else. */
+const isForOthers = (
+  { participantSession, by }: Extract<RoomNotice, { readonly notice: "muted" }>,
+  me: string,
+): boolean => participantSession === undefined && by !== me;

@@ -292,7 +292,7 @@ test("nothing is sent or shown that the room does not allow, also after its flag
 
 test("the chat is bounded, and a message that comes twice is shown once", async () => {
   const { visit, room } = await inside();
-  const line = { from: "p", name: "P", isGuest: false, text: "x", timeMs: 0, isEarlier: false };
+  const line = { from: "p", name: "P", isAdmin: false, isGuest: false, text: "x", timeMs: 0, isEarlier: false };
   for (let at = 0; at < 600; at++) room().emit("chat", { ...line, id: `${at}` });
   room().emit("chat", { ...line, id: "599" });
   expect(visit.session.chat.value.length).toBe(500);

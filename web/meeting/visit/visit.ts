@@ -2,7 +2,7 @@
 import type { Kind } from "../call/contract.ts";
 import { announce } from "../page/announce.ts";
 import { type Act, type InLobby, type Joined, Refused } from "../page/api.ts";
-import { isStranger, looksAgainInMs, vouchedName } from "../page/door.ts";
+import { closedAt, looksAgainInMs, vouchedName } from "../page/door.ts";
 import { cleanName } from "../page/names.ts";
 import { keep } from "../page/storage.ts";
 import type { Uploads } from "../recording/contract.ts";
@@ -92,6 +92,7 @@ export class Visit {
   /** Asks for the door, and shows what it says. */
   async look(): Promise<void> {
     clearTimeout(this.#timer);
+    if (this.#parts.isMissing) return this.#close("missing");
     // What was agreed to here before has led to no visit.
     this.recording.forget();
     const { session } = this;
@@ -100,12 +101,8 @@ export class Visit {
       const door = await this.#parts.api.door(this.#memory.token);
       if (look !== this.#looks) return;
       session.door.value = door;
-      // The times in an access token win over the room's: then joining says whether it is open.
-      if (door.state === "not_open" && !this.hasToken) return this.#close("not_open", door.opensAt);
-      if (door.state === "over" && !this.hasToken) return this.#close("over", this.#parts.expiresAt);
-      // Who was let in before can go on, in a second tab too.
-      if (isStranger(door) && !door.enableRequestToJoin && this.#memory.ofOtherTab() === undefined)
-        return this.#close("invitation");
+      const why = closedAt(door, this.hasToken, this.#memory.ofOtherTab() !== undefined);
+      if (why) return this.#close(why, why === "over" ? this.#parts.expiresAt : door.opensAt);
       if (door.autoJoin) return await this.#enterByItself(door.recording);
       session.stage.value = { at: "door" };
       this.#wishes.preview(door.audioOnlyRoom);
@@ -151,12 +148,18 @@ export class Visit {
     this.#keepStay();
   }
 
-  setHand(isUp: boolean): void {
-    this.#inside?.setHand(isUp);
+  /** What is done inside; undefined: one is not. */
+  get inside(): Inside | undefined {
+    return this.#inside;
   }
 
-  async say(text: string): Promise<void> {
-    await this.#inside?.say(text);
+  /** After a meeting: whether the room can be entered again. Who cannot is not offered it. */
+  async mayReturn(): Promise<boolean> {
+    try {
+      return closedAt(await this.#parts.api.door(this.#memory.token), this.hasToken, false) === undefined;
+    } catch {
+      return false;
+    }
   }
 
   async act(act: Act): Promise<void> {
