@@ -65,7 +65,7 @@ test("an unknown room is a page in the visitor's language, with status 404", asy
     const html = await response.text();
     expect(html).toContain(`<html lang="${language}">`);
     expect(html).toContain(text);
-    // It only takes a token out of the address.
+    // It takes a token out of the address, and has the other languages.
     expect(html.match(/<script[^>]*>/g)).toEqual([expect.stringMatching(/^<script src="\/assets\/no-room-\w+\.js">$/)]);
   }
   expect((await get(url, { "Accept-Language": "ja" })).status).toBe(404);

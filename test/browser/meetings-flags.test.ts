@@ -53,7 +53,7 @@ test("without chat, screens and invitations there are no controls for them; chan
   await ada.page.keyboard.press("c");
   await ada.page.keyboard.press("s");
   await eventually(() => ada.heading("Chat").count(), 0);
-  await eventually(() => ada.tile("Your screen", "screen").count(), 0);
+  await eventually(() => ada.page.getByText("You are presenting").count(), 0);
 
   const ben = await enter(`${url}#name=Ben`);
   await change(url, { enableChat: true, enableScreenSharing: true, showInviteBox: true });
@@ -61,9 +61,12 @@ test("without chat, screens and invitations there are no controls for them; chan
   await ada.button("Invite others").waitFor();
   await ada.button("Share the screen").click();
   await ben.plays("Screen of Ada", "screen");
+  await ada.page.getByText("You are presenting").waitFor();
+  // No tile shows one's own screen: it would show itself.
+  expect(await ada.page.locator('.tile[data-kind="screen"]').count()).toBe(0);
   await change(url, { enableScreenSharing: false, enableChat: false, showInviteBox: false });
   await ben.tile("Screen of Ada", "screen").waitFor({ state: "detached" });
-  await ada.tile("Your screen", "screen").waitFor({ state: "detached" });
+  await ada.page.getByText("You are presenting").waitFor({ state: "detached" });
   await ada.button("Invite others").waitFor({ state: "detached" });
   await hasNone(ada, "Stop sharing the screen", "Open the chat");
 });
@@ -105,16 +108,18 @@ test.if(IS_FULL)("times: each page counts down, says why it ends, and does not r
     visit({ deleteOnExp: true, expireUnixSec: soon }),
     visit({ endMeetingAfterNoActivityInSec: 6 }),
   ]);
-  const ends = async (visitor: Visitor, banner: string, title: string): Promise<void> => {
+  /** `next`: what the page offers then, where the room can be entered again. */
+  const ends = async (visitor: Visitor, banner: string, title: string, next?: string): Promise<void> => {
     await visitor.page.locator(".banner", { hasText: banner }).waitFor();
     await visitor.heading(title).waitFor();
-    await eventually(() => visitor.page.getByRole("button").count(), 0);
+    if (next) await visitor.button(next).waitFor();
+    await eventually(() => visitor.page.getByRole("button").count(), next ? 1 : 0);
   };
   await Promise.all([
-    ends(elapsed, "Your time in this meeting ends in", "Your time in this meeting is over"),
+    ends(elapsed, "Your time in this meeting ends in", "Your time in this meeting is over", "Enter again"),
     ends(expired, "The meeting ends in", "Your time in this meeting is over"),
     ends(archived, "The meeting ends in", "The meeting has ended"),
-    ends(idle, "The meeting ends in", "The meeting has ended"),
+    ends(idle, "The meeting ends in", "The meeting has ended", "Start a new meeting"),
   ]);
   await archived.page.reload();
   await archived.heading("There is no such room").waitFor();

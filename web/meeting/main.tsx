@@ -38,7 +38,6 @@ const visit = new Visit({
   startRecorder,
   token: carried.token,
   isFramed: framing.isFramed,
-  isMissing: document.body.dataset.missing !== undefined,
   expiresAt: Number(expires) || undefined,
   defaultName: (isHost) => t(isHost ? "defaultHostName" : "defaultName"),
 });

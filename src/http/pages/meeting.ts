@@ -127,17 +127,25 @@ function languageOf({ request }: Call): Language {
   return wanted.find(isLanguage) ?? "en";
 }
 
-/** Complete without scripts: there is nothing to find out. The only one takes a token out of the address. */
+/** As the menu of languages is called. */
+const LANGUAGE: Readonly<Record<Language, string>> = { en: "Language", de: "Sprache", fr: "Langue", es: "Idioma" };
+
+/** Complete without scripts: there is nothing to find out. The only one takes a token out of the address, and has the other languages. */
 function closed(call: Call, texts: Closed, code = ""): Fill {
   const language = languageOf(call);
   const { title, text } = texts[language];
   const body = code === "" ? text : `${text} <code>${code}</code>.`;
+  const all = Object.entries(texts).map(([tag, one]) => {
+    const { [tag as Language]: language } = LANGUAGE;
+    return [tag, { ...one, text: code === "" ? one.text : `${one.text} `, language }];
+  });
   return (html) => {
     const [, script = ""] = /data-no-room="([^"]*)"/.exec(html) ?? [];
     return html
       .replace('lang="en"', `lang="${language}"`)
       .replace(/<script\b[^>]*><\/script>/g, "")
       .replace("<head>", `<head><script src="${script}"></script>`)
+      .replace("<body", () => `<body data-closed="${escaped(JSON.stringify(Object.fromEntries(all)))}"`)
       .replace(/<title>[^<]*<\/title>/, `<title>${title}</title>`)
       .replace(
         '<div id="app"></div>',

@@ -3,7 +3,8 @@ import { de } from "../texts/de.ts";
 import { en, type Texts } from "../texts/en.ts";
 import { es } from "../texts/es.ts";
 import { fr } from "../texts/fr.ts";
-import { type Language, learn } from "../texts/texts.ts";
+import type { Language } from "../texts/names.ts";
+import { learn } from "../texts/texts.ts";
 
 export const LANGUAGES: Readonly<Record<Language, Texts>> = { en, de, fr, es };
 

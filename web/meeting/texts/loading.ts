@@ -1,6 +1,7 @@
 /** Loads the texts of a language, each from a file of its own: most visitors read one. */
 import type { Texts } from "./en.ts";
-import { isKnown, type Language, language, learn } from "./texts.ts";
+import type { Language } from "./names.ts";
+import { isKnown, language, learn } from "./texts.ts";
 
 let tries = 0;
 

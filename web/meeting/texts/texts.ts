@@ -1,15 +1,7 @@
 /** Every text of the page, in the language of the person: the menu's choice, or the room's language, or the browser's. */
 import { signal } from "@preact/signals";
 import { en, type TextKey, type Texts } from "./en.ts";
-
-/** As each language calls itself. */
-export const LANGUAGE_NAMES = {
-  en: "English",
-  de: "Deutsch",
-  fr: "Français",
-  es: "Español",
-} as const;
-export type Language = keyof typeof LANGUAGE_NAMES;
+import { LANGUAGE_NAMES, type Language } from "./names.ts";
 
 /** English is part of the page; the others are loaded when they are chosen (loading.ts). Bound: the languages. */
 const known: Partial<Record<Language, Texts>> = { en };

@@ -3,7 +3,8 @@ import { useId } from "preact/hooks";
 import { announce } from "../page/announce.ts";
 import { keep } from "../page/storage.ts";
 import { speak } from "../texts/loading.ts";
-import { LANGUAGE_NAMES, type Language, language, t } from "../texts/texts.ts";
+import { LANGUAGE_NAMES, type Language } from "../texts/names.ts";
+import { language, t } from "../texts/texts.ts";
 
 export function LanguageMenu() {
   const id = useId();

@@ -19,8 +19,6 @@ export interface VisitParts {
   readonly token: string | undefined;
   /** Framed by an allowed origin: `autoJoin` may turn camera and microphone on. */
   readonly isFramed: boolean;
-  /** The service has found no such room. */
-  readonly isMissing?: boolean;
   /** When the room's time is over, in Unix seconds. */
   readonly expiresAt?: number | undefined;
   /** The name of a person who gives none. A host is never called a guest. */

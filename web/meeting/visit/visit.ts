@@ -92,7 +92,6 @@ export class Visit {
   /** Asks for the door, and shows what it says. */
   async look(): Promise<void> {
     clearTimeout(this.#timer);
-    if (this.#parts.isMissing) return this.#close("missing");
     // What was agreed to here before has led to no visit.
     this.recording.forget();
     const { session } = this;
