@@ -210,6 +210,28 @@ describe("other people's time", () => {
     expect((await ben.wire.request({ type: "state", channel: room.channel("room"), state: {} })).type).toBe("ack");
   });
 
+  test("is not wasted by a flood of reactions, also one of stays that come and go", async () => {
+    const room = await newRoom(server);
+    const ben = await room.inside();
+    const channel = room.channel("reactions");
+    await subscribe(ben.wire, channel);
+    const react = { type: "publish", channel, data: { name: "wow" } };
+    const beganMs = performance.now();
+    let stays = 0;
+    for (; stays < 3; stays++) {
+      const eve = await room.inside();
+      const answers = await Promise.all(Array.from({ length: 60 }, () => eve.wire.request(react)));
+      expect(answers.map((one) => (one.type === "error" ? one.code : one.type))).toContain("rate_limited");
+      eve.wire.close(1000);
+      await eve.wire.closed();
+    }
+    const heard = (await ben.wire.sync()).filter((frame) => frame.type === "message" && frame.channel === channel);
+    const refilled = Math.ceil(((performance.now() - beganMs) / 1000) * 2);
+    expect(heard.length).toBeLessThanOrEqual(stays * 2 + refilled);
+    expect(heard.length).toBeGreaterThanOrEqual(stays);
+    expect((await ben.wire.request({ ...react, channel })).type).toBe("ack");
+  });
+
   test("is not wasted by a waiting page that comes and goes", async () => {
     const room = await newRoom(server, { privacy: "private" });
     const admin = await host(room);
