@@ -34,3 +34,9 @@ export function roomChannelKind(channel: string): RoomChannelKind | undefined {
 
 /** The sender of what the service itself publishes in a room. */
 export const SERVICE = "service";
+
+/** What participants may send on the channel `reactions`, as names: each page chooses its own pictures. */
+export const REACTIONS = ["thumbsup", "clap", "heart", "laugh", "wow", "party"] as const;
+export type Reaction = (typeof REACTIONS)[number];
+
+export const isReaction = (name: unknown): name is Reaction => REACTIONS.some((one) => one === name);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { REACTIONS } from "../../protocol/reactions.ts";
+import { REACTIONS } from "../../protocol/room-channels.ts";
 import { REACTIONS_BURST, REACTIONS_PER_SECOND } from "../contract/limits.ts";
 import { ReactionRule } from "./reactions.ts";
 

@@ -2,7 +2,7 @@
 import type { RoomRefusal } from "../../access/tokens/room-access.ts";
 import { Throttle } from "../../base/throttle.ts";
 import { isObject, parseStrict } from "../../protocol/json.ts";
-import { isReaction, REACTIONS } from "../../protocol/reactions.ts";
+import { isReaction, REACTIONS } from "../../protocol/room-channels.ts";
 import { REACTIONS_BURST, REACTIONS_PER_SECOND } from "../contract/limits.ts";
 
 /** The longest reaction, with room for spaces. */

@@ -1,5 +1,5 @@
 /** The contract between the meeting page and its connection to the room: who is inside, the chat, notices of the service. room.ts fulfils it. */
-import type { Reaction } from "../../../src/protocol/reactions.ts";
+import type { Reaction } from "../../../src/protocol/room-channels.ts";
 import type { Signalling } from "../call/signalling.ts";
 import type { RecordingFact } from "./consent.ts";
 
@@ -39,7 +39,7 @@ export interface ChatLine {
 }
 
 export type RoomNotice =
-  /** Of one participant, or of everyone but `by`. */
+  /** For one participant, or for everyone but `by`. */
   | { readonly notice: "muted"; readonly participantSession?: string; readonly by?: string; readonly kind: string }
   | { readonly notice: "handsLowered" }
   | { readonly notice: "renamed"; readonly participantSession: string; readonly name: string }
@@ -69,7 +69,7 @@ export interface RoomEvents {
   /** Also one's own, when the service has accepted it. */
   chat: [line: ChatLine];
   notice: [notice: RoomNotice];
-  /** Of another participant. */
+  /** Another participant has sent it. */
   reaction: [participantSession: string, name: Reaction];
   /** For admins: all who wait. */
   queue: [waiting: readonly Waiting[]];

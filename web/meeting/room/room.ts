@@ -4,8 +4,15 @@ import type { ParleyError } from "../../../client/src/events/errors.ts";
 import type { Status } from "../../../client/src/events/types.ts";
 import { Parley } from "../../../client/src/parley.ts";
 import { type States, stateOf } from "../../../client/src/state.ts";
-import { isReaction, type Reaction } from "../../../src/protocol/reactions.ts";
-import { adminChannel, chatChannel, reactionsChannel, roomChannel } from "../../../src/protocol/room-channels.ts";
+
+import {
+  adminChannel,
+  chatChannel,
+  isReaction,
+  type Reaction,
+  reactionsChannel,
+  roomChannel,
+} from "../../../src/protocol/room-channels.ts";
 import { Listeners } from "../call/listeners.ts";
 import type { Signalling } from "../call/signalling.ts";
 import { ChatLog } from "./chat-log.ts";

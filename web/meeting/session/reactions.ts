@@ -1,5 +1,5 @@
 /** Reactions are shown for a few seconds, on the tile of the person who has sent them. */
-import { REACTIONS, type Reaction } from "../../../src/protocol/reactions.ts";
+import { REACTIONS, type Reaction } from "../../../src/protocol/room-channels.ts";
 import type { TextKey } from "../texts/en.ts";
 import type { Session } from "./session.ts";
 

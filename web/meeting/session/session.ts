@@ -1,6 +1,6 @@
 /** What the page knows about the meeting, as signals that its elements read; visit.ts changes them. */
 import { type Signal, signal } from "@preact/signals";
-import type { Reaction } from "../../../src/protocol/reactions.ts";
+import type { Reaction } from "../../../src/protocol/room-channels.ts";
 import type { Quality, RemoteTrack } from "../call/contract.ts";
 import { type Door, flagsOf, type May, type RoomFlags } from "../page/api.ts";
 import type { RecordingNow } from "../room/consent.ts";

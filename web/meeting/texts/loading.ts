@@ -19,8 +19,8 @@ export async function speak(tag: Language): Promise<boolean> {
 async function textsOf(tag: Language): Promise<Texts> {
   const addresses = new URLSearchParams(document.body.dataset.texts);
   // Browsers remember that an address could not be loaded.
-  const again = tries++ === 0 ? "" : `?try=${tries}`;
-  const module = (await import(`${addresses.get(tag)}${again}`)) as Readonly<Record<string, Texts | undefined>>;
+  const suffix = tries++ === 0 ? "" : `?try=${tries}`;
+  const module = (await import(`${addresses.get(tag)}${suffix}`)) as Readonly<Record<string, Texts | undefined>>;
   const texts = module[tag];
   if (!texts) throw new Error(`There are no texts in ${tag}.`);
   return texts;

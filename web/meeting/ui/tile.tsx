@@ -20,7 +20,7 @@ const QUALITIES: Readonly<Record<Quality, TextKey>> = {
 
 const BARS: Readonly<Record<Quality, number>> = { connecting: 1, good: 3, poor: 2, lost: 0 };
 
-/** Of one person at once. */
+/** Reactions that one tile shows. */
 const SIGNS_MAX = 5;
 
 interface TileProps {

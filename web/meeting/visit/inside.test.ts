@@ -78,7 +78,7 @@ test("connections use the ICE servers of the stay as soon as they come, and the 
 });
 
 /** Shown or read aloud. */
-const told = (): string[] => announcements.value.map(({ text }) => text);
+const announced = (): string[] => announcements.value.map(({ text }) => text);
 
 test("a host who mutes all mutes everyone else", async () => {
   const { visit, room } = await inside();
@@ -87,7 +87,7 @@ test("a host who mutes all mutes everyone else", async () => {
   expect(isOn()).toBe(true);
   room().emit("notice", { notice: "muted", kind: "audio", by: "hana" });
   expect(isOn()).toBe(false);
-  expect(told()).toContain("A host has turned off your microphone.");
+  expect(announced()).toContain("A host has turned off your microphone.");
 });
 
 test("a host lowers a hand that is raised", async () => {
@@ -96,14 +96,14 @@ test("a host lowers a hand that is raised", async () => {
   expect(room().states.at(-1)?.hand).toBe(true);
   room().emit("notice", { notice: "handsLowered" });
   expect(room().states.at(-1)?.hand).toBe(false);
-  expect(told()).toContain("A host has lowered your hand.");
+  expect(announced()).toContain("A host has lowered your hand.");
 });
 
 test("a new name is shown at once, one's own too", async () => {
   const { visit, room } = await inside();
   room().show(person("bob", { name: "Bob" }));
   room().show(person("bob", { name: "Robert" }));
-  expect(told()).toEqual(["Bob is now Robert."]);
+  expect(announced()).toEqual(["Bob is now Robert."]);
   room().emit("notice", { notice: "renamed", participantSession: "bob", name: "Robert" });
   room().emit("notice", { notice: "renamed", participantSession: "me", name: "Ada King" });
   expect(visit.session.me.value.name).toBe("Ada King");
@@ -145,9 +145,9 @@ test("what was announced inside is not shown after the meeting, and the clock is
   const { visit, room } = await inside({ meetingElapsedSec: 90 });
   expect(visit.session.beganMs.value).toBe(NOW - 90_000);
   room().emit("left", person("bob", { name: "Bob" }));
-  expect(told()).toContain("Bob has left.");
+  expect(announced()).toContain("Bob has left.");
   room().emit("ended", "ended");
-  expect(told()).toEqual([]);
+  expect(announced()).toEqual([]);
 });
 
 test("after a meeting the page offers another one only where the room can be entered", async () => {

@@ -1,6 +1,6 @@
 /** Inside a meeting: the connection to the room and the media, as signals of the session. */
 import { effect } from "@preact/signals";
-import type { Reaction } from "../../../src/protocol/reactions.ts";
+import type { Reaction } from "../../../src/protocol/room-channels.ts";
 import type { Kind, MediaEngine } from "../call/contract.ts";
 import { announce, forgetAnnouncements } from "../page/announce.ts";
 import { flagsOf, type Joined } from "../page/api.ts";
@@ -293,7 +293,7 @@ export class Inside {
   }
 }
 
-/** Of a host who mutes everyone else. */
+/** A host mutes everyone else. */
 const isForOthers = (
   { participantSession, by }: Extract<RoomNotice, { readonly notice: "muted" }>,
   me: string,
