@@ -97,6 +97,23 @@ test("an admin mutes, removes, locks, unlocks and ends", async () => {
   await gil.announced("A host has turned off your microphone.");
   await gil.button("Turn the microphone on").waitFor();
 
+  await gil.button("Turn the microphone on").click();
+  await gil.button("Raise your hand").click();
+  await host.button("Lower all hands").click();
+  await gil.announced("A host has lowered your hand.");
+  await gil.button("Raise your hand").waitFor();
+  await host.button("Mute all").click();
+  for (const one of [gil, olga]) await one.button("Turn the microphone on").waitFor();
+  await host.button("Turn the microphone off").waitFor();
+
+  await host.button("Change the name of Olga").click();
+  await host.page.getByLabel("New name").fill("Ola");
+  await host.button("Save").click();
+  await gil.announced("Olga is now Ola.");
+  await olga.button("React with an emoji").click();
+  await olga.page.getByRole("menuitem", { name: "Applause" }).click();
+  await gil.announced("Ola reacted: Applause");
+
   await host.button("Remove Gil").click();
   await host.button("Remove").click();
   await gil.heading("You were removed from the meeting").waitFor();
@@ -119,6 +136,8 @@ test("an admin mutes, removes, locks, unlocks and ends", async () => {
   await host.button("End the meeting").click();
   await olga.heading("The meeting has ended").waitFor();
   await host.heading("The meeting has ended").waitFor();
+  await olga.button("Start a new meeting").click();
+  await olga.heading("Ready to enter?").waitFor();
 });
 
 test.if(IS_FULL)("a button keeps its meaning while the list changes under it", async () => {

@@ -29,7 +29,10 @@ export function playTestTone(output: string): void {
   player.srcObject = stream.stream;
   // One that is gone: the system's is used.
   const chosen = player.setSinkId?.(output).catch(() => undefined) ?? Promise.resolve();
-  void chosen.then(() => player.play()).then(() => playTones(context, stream, 0.25));
+  chosen
+    .then(() => player.play())
+    .then(() => playTones(context, stream, 0.25))
+    .catch(() => context.close());
 }
 
 function playTones(context: AudioContext, to: AudioNode, gain = 0.08): void {

@@ -168,7 +168,7 @@ export const en = {
   stopScreen: "Stop sharing the screen",
   raiseHand: "Raise your hand",
   lowerHand: "Lower your hand",
-  react: "Send a reaction",
+  react: "React with an emoji",
   reactThumbsUp: "Thumbs up",
   reactClap: "Applause",
   reactHeart: "Heart",

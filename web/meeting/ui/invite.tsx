@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { inviteLink } from "../page/address.ts";
 import { t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
-import { useVisit } from "./view.ts";
+import { dialog, useVisit } from "./view.ts";
 
 export function InviteLink() {
   const { session } = useVisit();
@@ -47,7 +47,8 @@ const hasSheet = (): boolean => "share" in navigator && matchMedia("(pointer: co
 export function Alone() {
   const { session } = useVisit();
   return (
-    <div class="alone">
+    // The dialog has the same link: it would be found twice.
+    <div class="alone" aria-hidden={dialog.value === "invite"}>
       <h2>{t("alone")}</h2>
       {session.room.value.showInviteBox ? (
         <>

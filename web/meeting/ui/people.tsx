@@ -52,8 +52,10 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
   const act = useAct();
   const { participantSession, name, isAdmin, isGuest, isLost, state } = person;
   const mayManage = session.me.value.isAdmin && !isMe;
-  // Names of access tokens stay. A host without one has typed its own.
-  const mayRename = isMe ? vouchedName(session.door.value) === undefined : mayManage && isGuest;
+  // Names of access tokens stay. A host whose token has none has typed its own.
+  const door = session.door.value;
+  const hasTypedName = isGuest || (isMe && isAdmin && door !== undefined && vouchedName(door) === undefined);
+  const mayRename = hasTypedName && (isMe || mayManage);
   return (
     <li class="person">
       <span class={`avatar hue-${hueOf(participantSession)}`} aria-hidden="true">

@@ -91,11 +91,11 @@ export class Inside {
     await this.#connection?.say(text);
   }
 
-  /** Rejects if the service did not take it. One's own is shown at once. */
+  /** Rejects if the service did not take it: then no one sees it. */
   async react(name: Reaction): Promise<void> {
     const { session } = this.#parts;
-    showReaction(session, session.me.value.participantSession, name);
     await this.#connection?.react(name);
+    showReaction(session, session.me.value.participantSession, name);
   }
 
   /** Restores the connection now, and not after the pause between two attempts. */
