@@ -30,6 +30,6 @@ test.each(["HTTP_PROXY", "http_proxy"])("a command calls a service on this machi
     env: { [variable]: proxy.url.href, PARLEY_ADMIN_TOKEN: "parley_admin_secret", XDG_RUNTIME_DIR: "/proc/self" },
     stdio: ["ignore", "ignore", "pipe"],
   });
-  expect(await child.stderr.text()).toContain("no server can be reached at http://127.0.0.1:1");
+  expect(await child.stderr.text()).toContain("cannot reach a server at http://127.0.0.1:1");
   expect(seen).toEqual([]);
 });

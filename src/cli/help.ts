@@ -50,16 +50,16 @@ ${PROGRAM} COMMAND [flags]
 ${groups.join("\n")}
 ${paragraph(`Start with "parley up". "parley help COMMAND" explains a command, with examples; so does --help.`)}
 ${paragraph('Environment, for a service on another machine; "parley login" keeps its address and a token instead. On its own machine, commands find a service that you run.')}\
-${entry("PARLEY_URL", `the server to call (a context, else the one of ./data, else the one that you run, else ${DEFAULT_URL})`)}\
+${entry("PARLEY_URL", `the server to call (a context, else the one of ./data, else the one you are running, else ${DEFAULT_URL})`)}\
 ${entry("PARLEY_CONTEXT", 'a context of "parley login" (the one of "parley use")')}\
-${entry("PARLEY_OPERATOR_TOKEN", "an operator's token, or the admin token, for the control plane: apps, keys, token check, operators, audit, tail")}\
+${entry("PARLEY_OPERATOR_TOKEN", "an operator's token or the admin token, for the control plane: apps, keys, token check, operators, audit, tail")}\
 ${entry("PARLEY_APP", "an application's name (demo), for messages, rooms and recordings")}\
 ${entry("PARLEY_APP_SECRET", "that application's app secret, for rooms and recordings")}\
 ${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for messages, token mint and verify; a publishable one to connect")}\
 ${entry("PARLEY_TOKEN", "a connect token, for listen, publish and send")}
 ${paragraph(`--json prints one JSON object on stdout, lists and streams one per line, and errors as {"error","message"} on stderr.`)}\
-${paragraph("What deletes or ends something asks first; without a terminal it needs --yes.")}\
-${paragraph("Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.")}`;
+${paragraph("Commands that delete or end something ask first; without a terminal they need --yes.")}\
+${paragraph("Exit codes: 0 success, 1 refused or failed, 2 wrong usage or settings.")}`;
 }
 
 const entryOf = (name: string, meaning: string, columns: number | undefined): string =>

@@ -105,9 +105,7 @@ test("config shows each setting and its source, and no secret", async () => {
   expect(stdout).toMatch(/^domain +example\.com +file$/m);
   expect(stdout).toMatch(/^admin-token +\(hidden\) +environment$/m);
   expect(stdout).toMatch(/^host +0\.0\.0\.0; 127\.0\.0\.1 if the first start made the demo +default$/m);
-  expect(stderr).toMatch(
-    /^PARLEY_PRT is not a setting and has no effect\nThese are the settings of a server that you start here, .*\n$/,
-  );
+  expect(stderr).toMatch(/^PARLEY_PRT is not a setting and has no effect\nA server started here, .*\n$/);
   const json = await parley([...args, "--json"], { env });
   expect(JSON.parse(json.stdout)).toMatchObject({
     port: { value: 9000, source: "flag" },

@@ -7,7 +7,7 @@ export const REVOKED_DAYS = 180;
 /** The numbers of deleted recordings, which are cursors of lists: those of the newest recordings of an application as long as it exists. */
 export const RECORDING_NUMBER_DAYS = 90;
 export const RECORDING_NUMBERS_MIN = 1000;
-/** Calendar months of usage, with the present one. */
+/** Calendar months of usage, with the current one. */
 export const USAGE_PERIODS = 120;
 /** The usage of a deleted application, and its name: long enough for the bill of a year. */
 export const DELETED_APP_DAYS = 400;

@@ -42,5 +42,5 @@ export const HTTP_CODES = {
   },
   upload_busy: { status: 423, text: "Another request is writing to this upload." },
   insufficient_storage: { status: 507, text: "There is no room for more at the moment." },
-  conflict: { status: 409, text: "The request conflicts with the present state." },
+  conflict: { status: 409, text: "The request conflicts with the current state." },
 } as const satisfies Record<string, Row>;

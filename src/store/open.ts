@@ -37,7 +37,7 @@ export async function openStore(dataFolder: string, databaseUrl = "", log: Upgra
   }
 }
 
-/** A store of an earlier schema has the present one then. */
+/** A store of an earlier schema has the current one then. */
 export async function openMigrated(
   dataFolder: string,
   databaseUrl: string,

@@ -28,7 +28,7 @@ const under = (heading: string): string[] =>
 test("two terminals talk, without a key", async () => {
   const [listen = "", publish = ""] = under("Two terminals");
   await using listener = stay(listen, env);
-  await listener.writes(/listening to chat\/1 .*Ctrl-C ends it/);
+  await listener.writes(/listening to chat\/1 .*press Ctrl-C to stop/);
   hold(await paste(publish, env), [
     { command: /hello from/, holds: ({ out }) => expect(out).toBe("published to chat/1\n") },
     { command: /"text"/, holds: ({ out }) => expect(out).toBe("published to chat/1\n") },
@@ -73,7 +73,7 @@ test("the two commands of docs/tour.md do it too", async () => {
   const [, listen = "", publish = ""] =
     /`(bin\/parley listen[^`]*)`[^`]*`(bin\/parley publish[^`]*)`/.exec(readPage("docs/tour.md")) ?? [];
   await using listener = stay(listen, env);
-  await listener.writes(/Ctrl-C ends it/);
+  await listener.writes(/press Ctrl-C to stop/);
   const [outcome] = await paste(publish, env);
   expect(outcome).toMatchObject({ code: 0, out: "published to chat/1\n" });
   await listener.writes(/hello\n/);
@@ -113,7 +113,7 @@ test("the page names every command that prints a list, and each says so in its h
 
 test("on a terminal it has colours, what peers send has none, and Ctrl-C ends it", async () => {
   await using listener = new Terminal(["sh", "bin/parley", "listen", "chat/2"], env);
-  await listener.shows(/Ctrl-C ends it/);
+  await listener.shows(/press Ctrl-C to stop/);
   await paste("bin/parley publish chat/2 '\"\\u001b[31mred\"'", env);
   expect(await listener.shows(/red/)).toContain(`\x1b[36m${"cli".padEnd(12)}\x1b[0m  \\u001b[31mred`);
   listener.type("\x03");

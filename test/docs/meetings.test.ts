@@ -35,8 +35,8 @@ test("every command of the page does what it says", async () => {
   hold(await paste(script, { PARLEY_URL: server.url, PARLEY_DATA: server.data }), [
     { command: /rooms create/, holds: ({ out }) => expect(out).toMatch(/^roomName +weekly$/m) },
     { command: /rooms open/, holds: ({ out }) => expect(out).toStartWith(`${address}#token=`) },
-    { command: /rooms meetings/, holds: ({ err }) => expect(err).toBe("There are no such meetings.\n") },
-    { command: /rooms end/, holds: ({ out }) => expect(out).toContain("No one was in the room.") },
+    { command: /rooms meetings/, holds: ({ err }) => expect(err).toBe("No meetings match.\n") },
+    { command: /rooms end/, holds: ({ out }) => expect(out).toContain("The room was empty.") },
     { command: /apps plan/, holds: ({ out }) => expect(out).toContain("https://shop.example.com") },
     nothing(/^export APP_SECRET=/),
     answer(/\/door$/, { roomName: "weekly", privacy: "public", state: "open", inside: 0, recording: false }),

@@ -30,7 +30,7 @@ test("every command of the page does what it says", async () => {
     { command: /rooms create interview/, holds: ({ out }) => expect(out).toMatch(/^recordRoom +true$/m) },
     { command: /rooms create lesson/, holds: ({ out }) => expect(out).toMatch(/^enableRecording +true$/m) },
     { command: /rooms open/, holds: ({ out }) => expect(out).toStartWith(`${address}#token=`) },
-    { command: /recordings list/, holds: ({ err }) => expect(err).toBe("There are no such recordings.\n") },
+    { command: /recordings list/, holds: ({ err }) => expect(err).toBe("No recordings match.\n") },
   ]);
 });
 

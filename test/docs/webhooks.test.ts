@@ -125,7 +125,7 @@ test("the first five minutes: what happens is verified and printed", async () =>
   });
   const env = { PARLEY_DATA: server.data };
   await using listener = stay(`${listen} --port ${port}`, env);
-  await listener.writes(/listening at http:\/\/127\.0\.0\.1:\d+\/ to the application demo; Ctrl-C ends it/);
+  await listener.writes(/listening at http:\/\/127\.0\.0\.1:\d+\/ to the application demo; press Ctrl-C to stop/);
   expect(await server.admin.must("GET", "/apps/demo/webhooks")).toMatchObject({ data: [{ events: ["*"] }] } as never);
   hold(await paste(create, env), [
     { command: /rooms create/, holds: ({ out }) => expect(out).toContain("my-first-room") },

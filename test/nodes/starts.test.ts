@@ -156,7 +156,10 @@ test.if(IS_FULL)("commands find a node that runs, if nodes that share their data
     expect((await list()).code).toBe(0);
   }
   await second.kill("SIGTERM");
-  expect(await list()).toMatchObject({ code: 1, output: expect.stringContaining(`no server runs on ${folder.path}`) });
+  expect(await list()).toMatchObject({
+    code: 1,
+    output: expect.stringContaining(`no server is running on ${folder.path}`),
+  });
 });
 
 test("a reset on a database without a first start is refused", async () => {

@@ -156,7 +156,7 @@ describe("the control plane", () => {
     });
   });
 
-  test("a rotation gives another secret, and says until when the present one signs", async () => {
+  test("a rotation gives another secret, and says until when the current one signs", async () => {
     const { root, create } = await fresh();
     const { _id, secret } = await create();
     const now = Math.floor(Date.now() / 1000);

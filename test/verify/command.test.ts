@@ -55,7 +55,7 @@ test("Ctrl-C ends it early with what it has found so far, and 130; a terminal sh
   terminal.type("\x03");
   expect(await terminal.exited).toBe(130);
   expect(terminal.text).toMatch(/^verdict +correct$/m);
-  expect(terminal.text).toMatch(/Interrupted after [\d.]+ of 3600 s: this is what was found so far\./);
+  expect(terminal.text).toMatch(/Interrupted after [\d.]+ of 3600 s\. Results so far:/);
 });
 
 test("for scripts it prints one JSON value", async () => {

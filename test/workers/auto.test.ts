@@ -31,7 +31,7 @@ test("on one core of a larger machine it is one process without a supervisor, an
   const { workers, why } = await started(["taskset", "-c", cpu]);
   expect(workers).toBeUndefined();
   expect(why).toMatch(
-    /^--workers auto: 1 process, because this service may use 1 core; each may open \d+ files, and each connection takes one$/,
+    /^--workers auto: 1 process, because this service may use 1 core; each can open \d+ files, and each connection uses one$/,
   );
 });
 

@@ -197,7 +197,7 @@ test("one worker is one process, without a supervisor", async () => {
   expect(childrenOf(server.pid)).toEqual([]);
   expect(existsSync(join(server.data, "workers.json"))).toBe(false);
   server.signal("SIGUSR2");
-  await server.logged(({ msg }) => msg.startsWith("SIGUSR2 is ignored"));
+  await server.logged(({ msg }) => msg.startsWith("SIGUSR2 was ignored"));
   expect((await call(`${server.url}/healthz`)).status).toBe(200);
   const refused = await runParley(["reload", "--data", server.data]);
   expect([refused.code, refused.output]).toEqual([

@@ -49,7 +49,7 @@ function Connection({ onLeave }: { onLeave: () => void }) {
     );
   return (
     <p className="banner" role="alert" data-state={state}>
-      {error?.message ?? "The connection has ended."}{" "}
+      {error?.message ?? "The connection was closed."}{" "}
       <button type="button" className="plain" onClick={onLeave}>
         Log in again
       </button>

@@ -79,7 +79,7 @@ export function connectAdvice(refusal: Refusal, question: Question, parts: Advic
         why: tokenRefused,
         hint:
           code === "token_expired"
-            ? `Mint a new token with the present secret of ${keyId}.`
+            ? `Mint a new token with the current secret of ${keyId}.`
             : `Sign with a live secret of ${keyId}: the HMAC key is the whole text sk_secret_… as UTF-8, not decoded from base64.`,
       };
     case "payload":

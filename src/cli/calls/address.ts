@@ -36,14 +36,14 @@ function defaultUrl(input: Input): string {
   if (server.state === "unlisted")
     throw new Failure(
       "unreachable",
-      `${server.why}; name a server with --url or --data (nothing was sent to ${DEFAULT_URL}, the default)`,
+      `${server.why}; choose a server with --url or --data (nothing was sent to ${DEFAULT_URL}, the default)`,
     );
   if (server.state !== "stopped") return DEFAULT_URL;
   const running = servicesOfUser(input.env).map(({ url, data }) => `${url} (--data ${asShellWord(data)})`);
   const others = running.length > 0 ? `; you also run ${running.join(", ")}` : "";
   throw new Failure(
     "unreachable",
-    `${server.why}; start it with "parley up", or name a server with --url or PARLEY_URL (nothing was sent to ${DEFAULT_URL}, the default)${others}`,
+    `${server.why}; start it with "parley up", or choose a server with --url or PARLEY_URL (nothing was sent to ${DEFAULT_URL}, the default)${others}`,
   );
 }
 
@@ -53,26 +53,26 @@ export function noServerHint(input: Input): string {
   const folder = dataPath(input);
   const given = givenAddress(input);
   if (given?.context)
-    return `the context ${given.context.name} names this address; "parley use -" returns to services of this machine`;
+    return `the context ${given.context.name} sets this address; "parley use -" goes back to services on this machine`;
   if (given) {
-    if (!isThisMachine(serverUrl(input))) return "name the right address with --url or PARLEY_URL";
+    if (!isThisMachine(serverUrl(input))) return "set the right address with --url or PARLEY_URL";
     const [given, without] = input.isOn("url") ? ["--url", "leave --url out"] : ["PARLEY_URL", "unset PARLEY_URL"];
     return server.state === "running" && server.url !== serverUrl(input)
-      ? `${given} names this address, but the server of ${folder} is at ${server.url}: ${without}`
+      ? `${given} is this address, but the server of ${folder} is at ${server.url}: ${without}`
       : 'start one with "parley up"; if it listens on another port: --url http://127.0.0.1:PORT, or export PARLEY_URL';
   }
   if (server.state === "running")
-    return `the server of ${folder} (process ${server.pid}) still runs, so it may be stopping: retry in a moment`;
+    return `the server of ${folder} (process ${server.pid}) is still running and may be stopping: retry in a moment`;
   const start = 'start one with "parley up"';
   return "why" in server
-    ? `${server.why}; ${start}, or name the right address with --url or PARLEY_URL`
-    : `${start}; no server runs on the data folder ${folder}: name another with --data, or an address with --url or PARLEY_URL`;
+    ? `${server.why}; ${start}, or set the right address with --url or PARLEY_URL`
+    : `${start}; no server is running on the data folder ${folder}: name another with --data, or an address with --url or PARLEY_URL`;
 }
 
 /** For a server that refuses a credential: it may be another one than that of the data folder. Begins with "; " if it is not empty. */
 export function addressDoubt(input: Input): string {
   const server: RunningServer = givenAddress(input) ? { state: "none" } : runningServer(input);
-  return server.state === "unknown" ? `; ${server.why}; name the right address with --url or PARLEY_URL` : "";
+  return server.state === "unknown" ? `; ${server.why}; set the right address with --url or PARLEY_URL` : "";
 }
 
 /**
@@ -96,7 +96,7 @@ export const appNamed = (input: Input): string => input.text("app") ?? (input.en
 export function applicationHost(input: Input): { base: string; host: string } {
   const url = new URL(serverUrl(input));
   const app = appNamed(input);
-  if (!/^[a-z0-9-]+$/.test(app)) throw new UsageError(`${JSON.stringify(app)} is not the name of an application`);
+  if (!/^[a-z0-9-]+$/.test(app)) throw new UsageError(`${JSON.stringify(app)} is not a valid application name`);
   // The documentation uses the application's own address; treat it like the server's.
   if (url.hostname === `${app}.localhost`) url.hostname = "localhost";
   const bare = url.hostname.replace(/^\[|\]$/g, "");

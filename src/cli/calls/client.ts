@@ -23,7 +23,7 @@ export const controlPlane = (input: Input, credential: Credential = adminToken(i
     input,
     `${controlUrl(input)}/api/internal/v1`,
     credential,
-    "the hosts of applications have no control plane, and with PARLEY_ADMIN_LISTEN it has a separate address",
+    "application hosts do not serve the control plane, and PARLEY_ADMIN_LISTEN gives it a separate address",
   );
 
 /** The REST API for the backend of an application, with its secret key. */
@@ -32,7 +32,7 @@ export const backendApi = (input: Input, credential: Credential): Server =>
     input,
     `${serverUrl(input)}/v1`,
     credential,
-    "the address of PARLEY_ADMIN_LISTEN has the control plane only",
+    "the address of PARLEY_ADMIN_LISTEN serves only the control plane",
   );
 
 /** The API at the application's own host. Calls that need no credential have none. */
@@ -42,7 +42,7 @@ export function applicationServer(input: Input, credential: Credential | FindCre
     input,
     `${base}/api/v1`,
     credential,
-    "the address of PARLEY_ADMIN_LISTEN has the control plane only, and the server's PARLEY_DOMAIN may be another",
+    "the address of PARLEY_ADMIN_LISTEN serves only the control plane, and the server's PARLEY_DOMAIN may be different",
     { host, app: input.text("app") },
   );
 }
@@ -151,7 +151,7 @@ export class Server {
     } catch (error) {
       throw new Failure(
         "unreachable",
-        `no server can be reached at ${this.origin} (${causeOf(error)}); ${noServerHint(this.input)}`,
+        `cannot reach a server at ${this.origin} (${causeOf(error)}); ${noServerHint(this.input)}`,
       );
     }
   }
@@ -166,10 +166,7 @@ export class Server {
       return new CredentialRefused(code, `${this.credential.refused} (${this.origin})${addressDoubt(this.input)}`);
     if (response.status === 429 && retry) return new Failure(code, `${message} Retry in ${retry} s.`);
     if (response.status === 404 && message === CODES.not_found.text)
-      return new Failure(
-        code,
-        `there is nothing at ${this.base}: ${this.whyAbsent}; name the right address with --url`,
-      );
+      return new Failure(code, `nothing found at ${this.base}: ${this.whyAbsent}; set the right address with --url`);
     return new Failure(code, this.withList(message));
   }
 
@@ -186,8 +183,8 @@ export class Server {
     return new Failure(
       "unexpected_answer",
       location
-        ? `${this.origin} redirects to ${location}; name the right address with --url or PARLEY_URL`
-        : `${this.origin} answered ${response.status}, but not in the way Parley does; is this a Parley server?${addressDoubt(this.input)}`,
+        ? `${this.origin} redirects to ${location}; set the right address with --url or PARLEY_URL`
+        : `${this.origin} answered ${response.status}, which is not how Parley answers; is this a Parley server?${addressDoubt(this.input)}`,
     );
   }
 
@@ -215,7 +212,7 @@ export async function* bytesOf({ body, headers, url }: Response, signal: AbortSi
 const cut = (url: string, why: string): Failure =>
   new Failure(
     "incomplete",
-    `${new URL(url).origin} ended the connection before everything was sent (${why}), so nothing was written; its log says why`,
+    `${new URL(url).origin} closed the connection before everything was sent (${why}), so nothing was written; its log says why`,
   );
 
 /** By the message of the service: the control plane has one code for everything that is not there. */
@@ -259,7 +256,8 @@ async function readObject(response: Response): Promise<Record<string, unknown> |
   }
 }
 
-const UNTRUSTED = "its certificate is not trusted here; NODE_EXTRA_CA_CERTS names a file of certificates to trust";
+const UNTRUSTED =
+  "this machine does not trust its certificate; set NODE_EXTRA_CA_CERTS to a file of certificates to trust";
 const CAUSES: Readonly<Record<string, string>> = {
   ConnectionRefused: "connection refused",
   ConnectionClosed: "the connection was closed",

@@ -32,7 +32,7 @@ const NAME_ALLOWED = "1 to 64 letters, digits, . _ and -, beginning with a lette
 
 /** Throws a UsageError unless it can be the name of a context. */
 export function contextName(text: string): string {
-  if (!NAME.test(text)) throw new UsageError(`${JSON.stringify(text)} is not the name of a context: ${NAME_ALLOWED}`);
+  if (!NAME.test(text)) throw new UsageError(`${JSON.stringify(text)} is not a valid context name: ${NAME_ALLOWED}`);
   return text;
 }
 
@@ -48,7 +48,7 @@ function usableFolder(env: Env): string | undefined {
   const why = folder === undefined ? "does not exist" : whyNotPrivate(folder);
   if (why === undefined) return folder;
   if (why === "does not exist" || why === "belongs to another user") return undefined;
-  throw new UsageError(`${folder}, which has your contexts with their tokens, ${why}`);
+  throw new UsageError(`${folder}, where your contexts and their tokens are stored, ${why}`);
 }
 
 export const contextFolder = (env: Env, name: string): string => join(folderOf(env) ?? "", "contexts", name);
@@ -78,14 +78,14 @@ export function contextNamed(env: Env, name: string, from: string): Context {
   if (folder !== undefined && namesIn(join(folder, "contexts")).includes(contextName(name)))
     return readContext(folder, name);
   throw new UsageError(
-    `${from} names the context ${name}, and there is none: "parley login URL --name ${name}" makes it, "parley contexts" lists them`,
+    `${from} asks for the context ${name}, which does not exist: create it with "parley login URL --name ${name}"; "parley contexts" lists them all`,
   );
 }
 
 /** Throws a UsageError if it cannot be kept. */
 export function keepContext(env: Env, { name, ...fields }: Context): void {
   if (!names(env).includes(name) && names(env).length >= CONTEXTS_MAX)
-    throw new UsageError(`there are ${CONTEXTS_MAX} contexts already: remove some with "parley logout NAME"`);
+    throw new UsageError(`you already have ${CONTEXTS_MAX} contexts: remove some with "parley logout NAME"`);
   inFolder(env, (folder) => {
     const own = join(folder, "contexts", name);
     for (const path of [join(folder, "contexts"), own]) makePrivateFolder(path);
@@ -128,14 +128,14 @@ function inFolder(env: Env, work: (folder: string) => void): void {
     makePrivateFolder(folder);
     work(folder);
   } catch (error) {
-    throw new UsageError(`contexts cannot be kept in ${folder}: ${(error as Error).message}`);
+    throw new UsageError(`contexts cannot be saved in ${folder}: ${(error as Error).message}`);
   }
 }
 
 function readContext(folder: string, name: string): Context {
   const file = join(folder, "contexts", name, CONTEXT_FILE);
   const fields = parsed(ownText(file));
-  if (!fields) throw new UsageError(`${file} is not a context: "parley login URL --name ${name}" makes it anew`);
+  if (!fields) throw new UsageError(`${file} is not a context: recreate it with "parley login URL --name ${name}"`);
   return { name, ...fields };
 }
 

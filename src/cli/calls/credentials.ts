@@ -36,17 +36,17 @@ export function adminToken(input: Input): Credential {
   const why =
     typeof folder === "string"
       ? folder
-      : `${folder.firstRunFile} does not have it; if no one has, stop the server and run "parley admin reset-token"`;
+      : `${folder.firstRunFile} does not have it; if you have lost it, stop the server and run "parley admin reset-token"`;
   const url = givenAddress(input)?.url ?? foundServer(input)?.url ?? "URL";
   throw new UsageError(
-    `the admin token, or an operator's, is needed: run "parley login ${url}" to keep one, set PARLEY_OPERATOR_TOKEN, or name a file that contains it with --admin-token-file (${why})`,
+    `this needs the admin token or an operator's token: run "parley login ${url}" to save one, set PARLEY_OPERATOR_TOKEN, or pass a file with --admin-token-file (${why})`,
   );
 }
 
 function foundToken(input: Input, value: string, from: string): Credential {
   const credential = tokenCredential(value, from);
   const context = givenAddress(input)?.context;
-  const renew = context && `; "parley login ${context.url} --name ${context.name}" keeps a new one`;
+  const renew = context && `; "parley login ${context.url} --name ${context.name}" saves a new one`;
   return { ...credential, refused: `${credential.refused}${renew ?? ""}` };
 }
 
@@ -60,7 +60,7 @@ export const hasPlaceholder = (value: string): boolean => /…|\.\.\./.test(valu
 export function refusePlaceholder(value: string, from: string): void {
   if (hasPlaceholder(value))
     throw new UsageError(
-      `${from} contains the placeholder ${value.includes("…") ? "…" : "..."}: replace it with the value in data/first-run.txt, which the first start of the service wrote`,
+      `${from} contains the placeholder ${value.includes("…") ? "…" : "..."}: replace it with the value in data/first-run.txt, which the service wrote on its first start`,
     );
 }
 
@@ -68,8 +68,8 @@ export function tokenCredential(value: string, from: string): Credential {
   refusePlaceholder(value, from);
   if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain a token and nothing else`);
   const refused = value.startsWith(OPERATOR_PREFIX)
-    ? `the operator's token of ${from} is revoked, or is not this server's`
-    : `the token of ${from} is not this server's, or no longer valid`;
+    ? `the operator's token of ${from} was revoked, or belongs to another server`
+    : `the token of ${from} is no longer valid, or belongs to another server`;
   return { value, refused };
 }
 

@@ -30,7 +30,8 @@ const openFile = (path: string, text = ""): void => {
 
 const keyCount = async (): Promise<number> => (await cli.jsonLines("keys list --app shop")).length;
 
-const REMEDY = "belongs to another user: if that is the service's, name its data folder with --data or PARLEY_DATA";
+const REMEDY =
+  "belongs to another user: if that is the service's user, pass its data folder with --data or PARLEY_DATA";
 const COMMANDS = ["usage --app shop", "rooms list --app shop"];
 
 beforeEach(async () => {

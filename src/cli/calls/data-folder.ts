@@ -123,11 +123,11 @@ export function findDataFolder(input: Input): CredentialFolder | string {
   const context = givenAddress(input)?.context;
   if (context) return new ContextFolder(contextFolder(input.env, context.name), context);
   if (!input.isOn("data") && !foundServer(input) && !isThisMachine(serverUrl(input)))
-    return "the service is on another machine; if it is on this one, name its data folder with --data";
+    return "the service is on another machine; if it is on this one, pass its data folder with --data";
   const path = dataPath(input);
   const isNamed = isFolderNamed(input);
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    return `there is no folder ${path} here: run this in the folder where the service was started with "parley up", or name its data folder with --data`;
+    return `there is no folder ${path} here: run this in the folder where you ran "parley up", or pass the data folder with --data`;
   return !isNamed && isOfOtherUser(path) ? `the folder ${path} ${OF_OTHER_USER}` : new DataFolder(path, isNamed);
 }
 

@@ -114,22 +114,22 @@ test("what is missing is named, with what to do about it", async () => {
   const [none, admin, secret] = [join(cli.folder, "none"), folderWithout("admin token"), folderWithout("demo", "app")];
   mkdirSync(none);
   const lines: readonly [line: string, cwd: string, message: string][] = [
-    [
-      "apps list",
-      none,
-      'run this in the folder where the service was started with "parley up", or name its data folder with --data',
-    ],
-    ["rooms list", none, "the app secret is needed: set PARLEY_APP_SECRET, or name a file"],
+    ["apps list", none, 'run this in the folder where you ran "parley up", or pass the data folder with --data'],
+    ["rooms list", none, "the app secret is needed: set PARLEY_APP_SECRET, or pass a file"],
     ["usage", none, "a key is needed: set PARLEY_KEY to a secret key (SK_ID:SK_SECRET), or use --key"],
     [
       `apps list --data ${admin}`,
       none,
-      `${admin}/first-run.txt does not have it; if no one has, stop the server and run `,
+      `${admin}/first-run.txt does not have it; if you have lost it, stop the server and run `,
     ],
     [`apps list --data ${admin}`, none, `admin reset-token --data ${admin}"`],
-    [`apps list --data ${admin}`, none, '" to keep one, set PARLEY_OPERATOR_TOKEN'],
-    [`apps list --url ${cli.server.url}`, none, `login ${cli.server.url}" to keep one`],
-    [`rooms list --app shop --data ${admin}`, none, "or set PARLEY_OPERATOR_TOKEN, then it is fetched and kept"],
+    [`apps list --data ${admin}`, none, '" to save one, set PARLEY_OPERATOR_TOKEN'],
+    [`apps list --url ${cli.server.url}`, none, `login ${cli.server.url}" to save one`],
+    [
+      `rooms list --app shop --data ${admin}`,
+      none,
+      "or set PARLEY_OPERATOR_TOKEN, and the command fetches it and saves it",
+    ],
   ];
   for (const [line, cwd, message] of lines) {
     const { exitCode, stdout, stderr } = await here(line, {}, cwd);
@@ -168,7 +168,7 @@ test("a credential with the placeholder of our pages is refused, with where its 
     expect([line, exitCode, stderr]).toEqual([
       line,
       2,
-      `parley: ${name} contains the placeholder ${mark}: replace it with the value in data/first-run.txt, which the first start of the service wrote\n`,
+      `parley: ${name} contains the placeholder ${mark}: replace it with the value in data/first-run.txt, which the service wrote on its first start\n`,
     ]);
   }
   const token = await here("publish chat/1 hi", { PARLEY_TOKEN: "eyJ…" });
@@ -180,7 +180,7 @@ test("a credential with the placeholder of our pages is refused, with where its 
 test("a refused token of PARLEY_OPERATOR_TOKEN is not called an admin token", async () => {
   const { stderr } = await here("apps list", { PARLEY_OPERATOR_TOKEN: "wrong" });
   expect(stderr).toBe(
-    `parley: the token of PARLEY_OPERATOR_TOKEN is not this server's, or no longer valid (${cli.server.url})\n`,
+    `parley: the token of PARLEY_OPERATOR_TOKEN is no longer valid, or belongs to another server (${cli.server.url})\n`,
   );
 });
 

@@ -48,7 +48,7 @@ const SECRET_KEY: Kind = {
 
 const APP_SECRET: Kind = {
   what: "the app secret",
-  give: "set PARLEY_APP_SECRET, or name a file that contains it with --app-secret-file",
+  give: "set PARLEY_APP_SECRET, or pass a file with --app-secret-file",
   firstRunName: "app secret",
   // Kept, because the audit has an entry for each time that it is shown.
   extension: "secret",
@@ -76,7 +76,7 @@ export function forgetCredentials(input: Input, names: readonly string[]): void 
 
 async function found(input: Input, kind: Kind): Promise<Credential> {
   const app = appNamed(input);
-  if (!NAME.test(app)) throw new UsageError(`${JSON.stringify(app)} is not the name of an application`);
+  if (!NAME.test(app)) throw new UsageError(`${JSON.stringify(app)} is not a valid application name`);
   const folder = findDataFolder(input);
   if (typeof folder === "string") throw new UsageError(`${kind.what} is needed: ${kind.give} (${folder})`);
   const name = `${app}.${kind.extension}`;
@@ -90,9 +90,9 @@ async function found(input: Input, kind: Kind): Promise<Credential> {
   for (const candidate of candidates) if (await isAccepted(input, kind, candidate)) return candidate;
   if (hasAdminToken(input) || folder.firstRunValue("admin token") !== undefined)
     return getAndKeep(input, kind, app, folder, name);
-  const why = candidates.at(-1)?.refused ?? `there is none for the application ${app} kept here`;
+  const why = candidates.at(-1)?.refused ?? `none is saved here for the application ${app}`;
   throw new UsageError(
-    `${kind.what} is needed: ${kind.give}; or set PARLEY_OPERATOR_TOKEN, then it is fetched and kept in ${folder.keptFile(name)} (${why})`,
+    `${kind.what} is needed: ${kind.give}; or set PARLEY_OPERATOR_TOKEN, and the command fetches it and saves it in ${folder.keptFile(name)} (${why})`,
   );
 }
 
@@ -124,7 +124,7 @@ async function getAndKeep(
     // What was only fetched can be fetched again; what was made would be made anew by each command.
     if (!discard) return kind.credential(value, "the control plane");
     await discard();
-    throw new Failure("system", `${kind.what} for ${app} cannot be kept: ${(error as Error).message}; ${kind.give}`);
+    throw new Failure("system", `${kind.what} for ${app} cannot be saved: ${(error as Error).message}; ${kind.give}`);
   }
   return kind.credential(value, folder.keptFile(name));
 }

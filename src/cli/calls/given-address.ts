@@ -19,13 +19,13 @@ export interface GivenAddress {
 export function givenAddress(input: Input): GivenAddress | undefined {
   const { flags, env } = input;
   if (flags.has("url") && flags.has("context"))
-    throw new UsageError("--url and --context name two services: leave one out");
+    throw new UsageError("--url and --context choose two different services: leave one out");
   if (flags.has("context") && flags.has("data"))
-    throw new UsageError("--context and --data name two services: leave one out");
+    throw new UsageError("--context and --data choose two different services: leave one out");
   if (flags.has("url")) return asGiven(addressIn(flags.get("url") ?? "", "--url"), "--url");
   if (flags.has("context")) return ofContext(env, flags.get("context") ?? "", "--context");
   if (env.PARLEY_URL && env.PARLEY_CONTEXT)
-    throw new UsageError("PARLEY_URL and PARLEY_CONTEXT name two services: unset one");
+    throw new UsageError("PARLEY_URL and PARLEY_CONTEXT choose two different services: unset one");
   if (env.PARLEY_URL) return asGiven(addressIn(env.PARLEY_URL, "PARLEY_URL"), "PARLEY_URL");
   if (flags.has("data")) return undefined;
   if (env.PARLEY_CONTEXT) return ofContext(env, env.PARLEY_CONTEXT, "PARLEY_CONTEXT");

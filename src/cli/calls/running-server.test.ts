@@ -149,14 +149,14 @@ describe("on the folder of a server that does not run, nothing is sent to the de
         1,
         "",
         expect.stringMatching(
-          /no server runs on \.\/data; start it with ".*parley up", or name a server with --url or PARLEY_URL \(nothing was sent to http:\/\/127\.0\.0\.1:8080, the default\)\n$/,
+          /no server is running on \.\/data; start it with ".*parley up", or choose a server with --url or PARLEY_URL \(nothing was sent to http:\/\/127\.0\.0\.1:8080, the default\)\n$/,
         ),
       ]);
     }
     const json = await here("apps list --json", env);
     expect(JSON.parse(json.stderr)).toEqual({
       error: "unreachable",
-      message: expect.stringContaining("no server runs on ./data;"),
+      message: expect.stringContaining("no server is running on ./data;"),
     });
   });
 
@@ -213,7 +213,7 @@ test("after kill -9 the message names the note, and what to do; the next start o
     const { exitCode, stderr } = await here(line);
     expect([line, exitCode]).toEqual([line, 1]);
     expect(stderr).toContain(`${notes()[0]} names ${url}, but the server that wrote it (process ${pid}) has ended`);
-    expect(stderr).toContain('parley up", or name a server with --url or PARLEY_URL');
+    expect(stderr).toContain('parley up", or choose a server with --url or PARLEY_URL');
   }
   const second = await start();
   expect([notes().length, note().url]).toEqual([1, second.url]);
@@ -284,10 +284,10 @@ test("--url and PARLEY_URL come first; if nothing answers there, the message nam
   const nowhere = "http://127.0.0.1:1";
   const byVariable = await here("keys list", { PARLEY_URL: nowhere });
   expect(byVariable.stderr).toContain(
-    `PARLEY_URL names this address, but the server of ./data is at ${url}: unset PARLEY_URL`,
+    `PARLEY_URL is this address, but the server of ./data is at ${url}: unset PARLEY_URL`,
   );
   const byFlag = await here(`publish chat/1 x --url ${nowhere}`);
-  expect(byFlag.stderr).toContain(`--url names this address, but the server of ./data is at ${url}: leave --url out`);
+  expect(byFlag.stderr).toContain(`--url is this address, but the server of ./data is at ${url}: leave --url out`);
   expect((await here(`keys list --url ${url}`, { PARLEY_URL: nowhere })).exitCode).toBe(0);
 });
 

@@ -29,7 +29,7 @@ export type RunningServer =
 
 /** What to do about a file or folder that the caller has not named. Follows its path. */
 export const OF_OTHER_USER =
-  "belongs to another user: if that is the service's, name its data folder with --data or PARLEY_DATA";
+  "belongs to another user: if that is the service's user, pass its data folder with --data or PARLEY_DATA";
 
 const NOTES = "servers";
 /** Any of these shows that a server has used a folder. The notes stay as an empty folder. */
@@ -71,7 +71,7 @@ function serviceElsewhere(input: Input): UserService | undefined {
   const folders = new Set(services.map(({ data }) => data));
   if (folders.size === 1) return services[0];
   throw new UsageError(
-    `you run several services here, and none in this folder: ${services.map(({ url, data }) => `${url} (${data})`).join(", ")}. Name one with --url or --data, or make it a context ("parley login URL", "parley use NAME")`,
+    `you are running several services here, and none in this folder: ${services.map(({ url, data }) => `${url} (${data})`).join(", ")}. Choose one with --url or --data, or make it a context ("parley login URL", "parley use NAME")`,
   );
 }
 
@@ -107,14 +107,14 @@ export function serverOn(dataFolder: string, isNamed: boolean): RunningServer {
     const { code, message } = error as NodeJS.ErrnoException;
     // Not a failure: with credentials of their own, other users may call a server at the default address.
     if (code !== "ENOENT" && code !== "ENOTDIR")
-      return { state: "unknown", why: `${folder}, which has the address of the server, cannot be read (${message})` };
+      return { state: "unknown", why: `${folder}, which holds the server's address, cannot be read (${message})` };
   }
   const checked = found.map((one) => check(one, isNamed));
   const running = checked.find((one) => one.state === "running");
   if (running) return running;
   if (checked[0]) return checked[0];
   return LEFT_BY_SERVERS.some((name) => existsSync(join(dataFolder, name)))
-    ? { state: "stopped", why: `no server runs on ${dataFolder}` }
+    ? { state: "stopped", why: `no server is running on ${dataFolder}` }
     : { state: "none" };
 }
 
@@ -122,11 +122,11 @@ type Checked = Extract<RunningServer, { state: "running" | "stopped" }>;
 
 function check({ file, note, owner }: FoundNote, isNamed: boolean): Checked {
   const stopped = (why: string): Checked => ({ state: "stopped", why: `${file} ${why}` });
-  if (!note) return stopped("does not have the address of a server");
+  if (!note) return stopped("does not hold a server's address");
   const { url, controlUrl, domain, pid, version } = note;
   if (!isAlive(note))
     return stopped(
-      `names ${url}, but the server that wrote it (process ${pid}) has ended without removing it, or runs on another machine or in a container`,
+      `names ${url}, but the server that wrote it (process ${pid}) ended without removing it, or runs on another machine or in a container`,
     );
   if (isOtherUser(owner) && !isNamed) return stopped(OF_OTHER_USER);
   if (process.getuid && processOwner(pid) !== owner)

@@ -44,7 +44,7 @@ const NOTE_MAX_BYTES = 10_000;
 /** Adds a note about this process; returns how to remove it. Throws what the system reports. */
 export function addNote(folder: string, addresses: Addresses): () => void {
   const mark = processMark(process.pid);
-  if (mark === undefined) throw new Error("this system does not tell when a process was started");
+  if (mark === undefined) throw new Error("this system does not report when a process started");
   const note: Note = { ...addresses, host: hostname(), pid: process.pid, mark };
   // With its host: the first process of every container has the same number.
   const file = join(folder, `${note.host.replaceAll(/[^\w.-]/g, "_")}-${note.pid}.json`);

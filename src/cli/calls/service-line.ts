@@ -31,6 +31,6 @@ function serviceText(input: Input): string {
       : `${serverUrl(input)} (the default address)`;
   if (!given.context) return `${given.url} (${given.by})`;
   const unused = VARIABLES.filter((name) => input.env[name]);
-  const note = unused.length > 0 ? `; it has its own credentials, ${unused.join(" and ")} not used` : "";
+  const note = unused.length > 0 ? `; it has its own credentials, so ${unused.join(" and ")} not used` : "";
   return `${given.url} (context ${given.context.name}${note})`;
 }

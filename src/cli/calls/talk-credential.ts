@@ -45,8 +45,8 @@ export async function restCredential(input: Input): Promise<Credential> {
 
 function tokenCredential(token: string, from: string): TalkCredential {
   if (hasPlaceholder(token))
-    throw new UsageError(`${from} contains a placeholder: replace it with a token, as "parley token mint" prints it`);
-  if (!TOKEN.test(token)) throw new UsageError(`${from} must be a connect token, as "parley token mint" prints it`);
+    throw new UsageError(`${from} contains a placeholder: replace it with a token from "parley token mint"`);
+  if (!TOKEN.test(token)) throw new UsageError(`${from} must be a connect token from "parley token mint"`);
   return { kind: "token", token, from };
 }
 

@@ -75,7 +75,7 @@ export function whyUnlisted(env: Env): string | undefined {
   const folder = runtimeFolder(env);
   if (!lstatSync(folder, { throwIfNoEntry: false })) return undefined;
   const why = whyNotPrivate(folder);
-  return why && `${folder}, which would name the services that you run, ${why}`;
+  return why && `${folder}, which lists the services you are running, ${why}`;
 }
 
 /** Another user's process may have the number of one that this user had. */

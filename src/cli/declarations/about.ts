@@ -16,7 +16,7 @@ export const ABOUT: readonly Command[] = [
     name: "completion",
     summary: "print a script that completes command lines in bash, zsh or fish",
     operands: [
-      { name: "SHELL", meaning: `${SHELLS.join(", ")}; default: that of SHELL`, optional: true, choices: SHELLS },
+      { name: "SHELL", meaning: `${SHELLS.join(", ")}; default: the shell in SHELL`, optional: true, choices: SHELLS },
     ],
     flags: [JSON_OUT],
     details: `It completes commands, flags, files, contexts and, if the service answers within half a second, applications.
@@ -34,7 +34,7 @@ compinit. fish: put "parley completion fish | source" into ~/.config/fish/config
   },
   {
     name: "licences",
-    summary: "list what Parley consists of, with all licences",
+    summary: "list Parley's components and their licences",
     flags: [JSON_OUT],
     examples: ["parley licences", "parley licences --json | jq -r .licence"],
     load: async () => (await import("../commands/about/licences.ts")).licencesCommand,

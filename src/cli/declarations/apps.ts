@@ -34,8 +34,8 @@ export const APPS: readonly Command[] = [
     summary: "delete an application and revoke its keys",
     operands: [APP],
     flags: [YES, ...CONTROL],
-    details: `Its secrets are removed at once; its rooms, meetings, histories and recordings within an hour. Its usage is kept for 400 days, and
-the audit for 180. This cannot be undone. It asks for confirmation; without a terminal it needs --yes.`,
+    details: `Its secrets are removed at once; its rooms, meetings, histories and recordings within an hour. Usage is kept for 400 days and
+the audit log for 180. This cannot be undone. The command asks for confirmation; without a terminal it needs --yes.`,
     examples: ["parley apps delete shop", "parley apps delete shop --yes"],
     load: async () => (await import("../commands/control/apps.ts")).remove,
   },
@@ -47,35 +47,35 @@ the audit for 180. This cannot be undone. It asks for confirmation; without a te
       { name: "max-connections", value: "N|none", meaning: "connections at the same time" },
       { name: "max-messages", value: "N|none", meaning: "messages in a calendar month" },
       { name: "name", value: "TEXT", meaning: "the plan's name" },
-      { name: "console-payloads", value: "on|off", meaning: "whether operators may see its messages" },
-      { name: "max-history-bytes", value: "N", meaning: "bytes of history in all channels (1073741824)" },
+      { name: "console-payloads", value: "on|off", meaning: "whether operators can see its messages" },
+      { name: "max-history-bytes", value: "N", meaning: "bytes of history across all channels (1073741824)" },
       {
         name: "retention-days",
         value: "N|none",
-        meaning: "days that recordings are kept, as 30 or 30d; none: forever",
+        meaning: "how many days to keep recordings, as 30 or 30d; none: forever",
       },
       {
         name: "max-recording-bytes-total",
         value: "N",
-        meaning: "bytes of recordings, uploads included (107374182400)",
+        meaning: "bytes of recordings, including uploads (107374182400)",
       },
       {
         name: "meeting-retention-days",
         value: "N",
-        meaning: "days that meetings are kept after their end, as 30 or 30d (90)",
+        meaning: "how many days to keep meetings after they end, as 30 or 30d (90)",
       },
-      { name: "frame-origins", value: "LIST", meaning: "origins whose pages may show its meetings in a frame" },
+      { name: "frame-origins", value: "LIST", meaning: "origins whose pages may embed its meetings" },
       YES,
       ...CONTROL,
     ],
-    details: `Only the flags you give change something. Lowering a limit closes no connections. Before a lower --retention-days,
---meeting-retention-days or --max-history-bytes deletes something it asks for confirmation; without a terminal it needs --yes.`,
+    details: `Only the values you pass change. Lowering a limit does not close connections. If a lower --retention-days,
+--meeting-retention-days or --max-history-bytes deletes data, the command asks for confirmation; without a terminal it needs --yes.`,
     examples: ["parley apps plan shop --max-connections 500 --max-messages none --name small"],
     load: async () => (await import("../commands/control/apps.ts")).plan,
   },
   {
     name: "apps rules",
-    summary: "show or change which channels keep history and lost members",
+    summary: "show or change the rules for channel history and lost members",
     operands: [APP],
     flags: [
       { name: "add", value: "PATTERN", meaning: "add a rule, or replace the one with this pattern" },
@@ -83,21 +83,21 @@ the audit for 180. This cannot be undone. It asks for confirmation; without a te
       {
         name: "seconds",
         value: "TIME",
-        meaning: "with --add: for that long at most; also 90s, 15m, 12h, 7d; up to 30d",
+        meaning: "with --add: keep them this long at most; also 90s, 15m, 12h, 7d; up to 30d",
       },
       {
         name: "grace",
         value: "TIME",
-        meaning: "with --add: how long lost members stay, in seconds or as 30s; up to 2m (0)",
+        meaning: "with --add: how long members stay after losing their connection, in seconds or as 30s; up to 2m (0)",
       },
-      { name: "at", value: "N", meaning: "with --add: its place in the list; 1 is the first (the last)" },
+      { name: "at", value: "N", meaning: "with --add: its position in the list, from 1 (last)" },
       { name: "remove", value: "PATTERN", meaning: "remove the rule with this pattern" },
-      { name: "set", value: "FILE|-", meaning: "replace all rules by the JSON list in a file, or on stdin" },
+      { name: "set", value: "FILE|-", meaning: "replace all rules with a JSON list from a file, or from stdin" },
       YES,
       ...CONTROL,
     ],
-    details: `The first rule whose pattern matches a channel's name applies, and at most 50 are allowed. Without a change, the rules are printed.
-Where history is switched off, stored messages are removed at once. Before a change that may remove some it asks for confirmation;
+    details: `The first rule whose pattern matches a channel name applies; there can be up to 50. Without a change, the command prints the rules.
+Turning history off removes stored messages at once. Before a change that may remove messages, the command asks for confirmation;
 without a terminal it needs --yes.`,
     examples: [
       "parley apps rules shop",

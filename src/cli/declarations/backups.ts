@@ -7,25 +7,25 @@ const BACKUP: Operand = { name: "NAME", meaning: 'the name of a backup, as "parl
 export const BACKUPS: readonly Command[] = [
   {
     name: "backups list",
-    summary: "list the backups that a service keeps, newest first",
+    summary: "list a service's backups, newest first",
     flags: forLists(CONTROL),
-    details: `Those in the place of PARLEY_BACKUP_TO, whether the schedule, the dashboard or "parley backup" has written them there.
-It also says whether the last one succeeded, and when the next one is due.`,
+    details: `Lists every backup in PARLEY_BACKUP_TO, whether the schedule, the dashboard or "parley backup" wrote it.
+Also shows whether the last backup succeeded and when the next one is due.`,
     examples: ["parley backups list", "parley backups list --json"],
     load: async () => (await import("../commands/control/backups.ts")).list,
   },
   {
     name: "backups start",
-    summary: "have a service make a backup now, to the place of PARLEY_BACKUP_TO",
+    summary: "start a backup to PARLEY_BACKUP_TO now",
     flags: CONTROL,
-    details: `It does not wait for the end: "parley backups list" shows it. One is made at a time. To write a backup to a file or a place of
-your own instead, use "parley backup".`,
+    details: `The command does not wait for the backup to finish: check "parley backups list". Only one backup runs at a time. To write a backup
+somewhere else, use "parley backup".`,
     examples: ["parley backups start"],
     load: async () => (await import("../commands/control/backups.ts")).start,
   },
   {
     name: "backups download",
-    summary: "download a backup that a service keeps",
+    summary: "download one of a service's backups",
     operands: [
       BACKUP,
       { name: "FILE", meaning: "the file or folder to write to; default: its name, in this folder", optional: true },
@@ -37,10 +37,10 @@ your own instead, use "parley backup".`,
   },
   {
     name: "backups delete",
-    summary: "delete a backup that a service keeps",
+    summary: "delete one of a service's backups",
     operands: [BACKUP],
     flags: [YES, ...CONTROL],
-    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
+    details: "This cannot be undone. The command asks for confirmation; without a terminal it needs --yes.",
     examples: ["parley backups delete parley-20300131T020000Z.backup --yes"],
     load: async () => (await import("../commands/control/backups.ts")).remove,
   },

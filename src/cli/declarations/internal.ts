@@ -16,14 +16,14 @@ export const INTERNAL: readonly Command[] = [
   },
   {
     name: "make-backup",
-    summary: "copy what a running service keeps, as its standard input orders",
+    summary: "copy a running service's data, as instructed on standard input",
     flags: [],
     examples: ["parley make-backup"],
     load: async () => (await import("../commands/server/make-backup.ts")).makeBackupCommand,
   },
   {
     name: "send-webhooks",
-    summary: "send the requests of webhooks that its standard input orders",
+    summary: "send webhook requests, as instructed on standard input",
     flags: [],
     examples: ["parley send-webhooks"],
     load: async () => (await import("../commands/server/send-webhooks.ts")).sendWebhooks,
@@ -49,7 +49,7 @@ export const INTERNAL: readonly Command[] = [
   },
   {
     name: "licenses",
-    summary: "list what Parley consists of, with all licences",
+    summary: "list Parley's components and their licences",
     flags: [JSON_OUT],
     examples: ["parley licenses"],
     load: async () => (await import("../commands/about/licences.ts")).licencesCommand,

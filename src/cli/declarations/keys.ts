@@ -9,7 +9,7 @@ const KEY: Operand = { name: "KEY", meaning: "the key's id: pk_live_… or sk_id
 const CHANNELS: Flag = {
   name: "channels",
   value: "LIST",
-  meaning: "patterns, separated by commas: * matches within a segment, ** anything",
+  meaning: "patterns, separated by commas; * matches within a segment, ** across segments",
 };
 const ACTIONS_FLAG: Flag = { name: "actions", value: "LIST", meaning: `any of ${ACTIONS.join(", ")}` };
 const ORIGINS: Flag = {
@@ -20,17 +20,17 @@ const ORIGINS: Flag = {
 const TURN: Flag = {
   name: "turn",
   value: "on|off",
-  meaning: "whether those who connect get TURN credentials (PARLEY_TURN_URLS)",
+  meaning: "whether clients that connect get TURN credentials (PARLEY_TURN_URLS)",
 };
 const LABEL: Flag = { name: "label", value: "TEXT", meaning: "a note to yourself" };
 
-const LISTS = `The entries of a list are separated by commas; '' is the empty list. If an entry contains a comma, write the
+const LISTS = `Separate the entries of a list with commas; '' is the empty list. If an entry contains a comma, write the
 whole list as JSON: --channels '["a,b"]'.`;
 
 export const KEYS: readonly Command[] = [
   {
     name: "keys create",
-    summary: "create a key; the secret of a secret key is printed only this once",
+    summary: "create a key; a secret key's secret is printed only this once",
     flags: [
       { name: "app", value: "APP", meaning: "id or name of the application", required: true },
       {
@@ -81,7 +81,7 @@ export const KEYS: readonly Command[] = [
       { ...LABEL, meaning: "a note to yourself; '' removes it" },
       ...CONTROL,
     ],
-    details: `Only the flags you give change something; a list replaces the old list as a whole.\n${LISTS}`,
+    details: `Only the values you pass change; a list replaces the whole old list.\n${LISTS}`,
     examples: [
       "parley keys edit sk_id_0123456789abcdef0123456789abcdef --channels 'chat/*' --actions publish,subscribe",
     ],
@@ -89,7 +89,7 @@ export const KEYS: readonly Command[] = [
   },
   {
     name: "keys rotate",
-    summary: "give a secret key a new secret, which is printed only this once",
+    summary: "replace a secret key's secret; the new one is printed only this once",
     operands: [KEY],
     flags: [...ROTATION, ...CONTROL],
     examples: [
@@ -103,7 +103,7 @@ export const KEYS: readonly Command[] = [
     summary: "revoke a key and close its connections",
     operands: [KEY],
     flags: [YES, ...CONTROL],
-    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
+    details: "This cannot be undone. The command asks for confirmation; without a terminal it needs --yes.",
     examples: [
       "parley keys revoke pk_live_0123456789abcdef0123456789abcdef",
       "parley keys revoke pk_live_0123456789abcdef0123456789abcdef --yes",

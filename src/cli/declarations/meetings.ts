@@ -8,13 +8,14 @@ const ROOM: Operand = { name: "NAME", meaning: "the room's name" };
 export const MEETINGS: readonly Command[] = [
   {
     name: "rooms open",
-    summary: `print a link that lets its holder into a room as an admin, for ${HOST_LINK_MINUTES} minutes`,
+    summary: `print a link that opens a room as an admin, valid for ${HOST_LINK_MINUTES} minutes`,
     operands: [ROOM],
     flags: [
       { name: "name", value: "TEXT", meaning: "the host's display name; default: the page asks" },
       ...APPLICATION,
     ],
-    details: "It opens no browser. Give the link only to the host: others enter at the address without the token.",
+    details:
+      "The command does not open a browser. Give the link only to the host; everyone else uses the address without the token.",
     examples: ["parley rooms open standup", "parley rooms open standup --name Alice --json"],
     load: async () => (await import("../commands/application/meetings.ts")).open,
   },
@@ -23,7 +24,7 @@ export const MEETINGS: readonly Command[] = [
     summary: "list meetings, newest first",
     operands: [{ ...ROOM, meaning: "only meetings in this room, by its name or id", optional: true }],
     flags: [
-      { name: "active", meaning: "only meetings that go on now" },
+      { name: "active", meaning: "only meetings in progress" },
       { name: "limit", value: "N", meaning: `the maximum number (${MEETINGS_LISTED_DEFAULT})` },
       ...forLists(APPLICATION),
     ],
@@ -44,7 +45,7 @@ export const MEETINGS: readonly Command[] = [
     operands: [ROOM],
     flags: [YES, ...APPLICATION],
     details:
-      "It asks for confirmation; without a terminal it needs --yes. The room stays, and the next person who enters begins a new meeting.",
+      "The command asks for confirmation; without a terminal it needs --yes. The room stays, and the next person to join starts a new meeting.",
     examples: ["parley rooms end standup", "parley rooms end standup --yes"],
     load: async () => (await import("../commands/application/meetings.ts")).end,
   },
@@ -53,8 +54,8 @@ export const MEETINGS: readonly Command[] = [
     summary: "record the meeting of a room, until it ends or is stopped",
     operands: [ROOM],
     flags: APPLICATION,
-    details: `All participants see who started it, and each page records what it sends once its person has agreed.
-"parley recordings list --room NAME" shows what has been recorded.`,
+    details: `All participants see who started the recording. Each page records its own audio and video after its participant agrees.
+"parley recordings list --room NAME" lists the recordings.`,
     examples: ["parley rooms record standup"],
     load: async () => (await import("../commands/application/meetings.ts")).record,
   },
@@ -63,7 +64,7 @@ export const MEETINGS: readonly Command[] = [
     summary: "stop recording the meeting of a room",
     operands: [ROOM],
     flags: APPLICATION,
-    details: "Pages upload what they have recorded, and each file is listed when it is whole.",
+    details: "Pages upload what they recorded; each file is listed once it is complete.",
     examples: ["parley rooms stop-recording standup"],
     load: async () => (await import("../commands/application/meetings.ts")).stopRecording,
   },
@@ -72,7 +73,7 @@ export const MEETINGS: readonly Command[] = [
     summary: "remove a participant from the meeting of a room",
     operands: [ROOM, { name: "PARTICIPANT", meaning: 'its id, from "parley rooms meeting"' }],
     flags: APPLICATION,
-    details: "Their access token is refused until the meeting ends. A guest without a token could enter again.",
+    details: "Their access token is refused until the meeting ends. A guest without a token can join again.",
     examples: ["parley rooms remove standup 0123456789abcdef01234567"],
     load: async () => (await import("../commands/application/meetings.ts")).remove,
   },

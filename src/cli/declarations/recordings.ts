@@ -64,8 +64,8 @@ export const RECORDINGS: readonly Command[] = [
       { ...PARTICIPANT, meaning: `${PARTICIPANT.meaning}; default: a new id` },
       ...APPLICATION,
     ],
-    details: `If the connection breaks, the upload resumes where it broke. If the command itself is interrupted, repeat it to resume:
-until the upload is complete, FILE.parley-upload holds what that needs. Keep it as secret as the file.`,
+    details: `If the connection fails, the upload resumes where it stopped. If the command itself is interrupted, repeat it to resume:
+until the upload is complete, FILE.parley-upload holds the state for that. Keep it as secret as the file.`,
     examples: ["parley recordings upload talk.webm --room standup --username alice"],
     load: async () => (await import("../commands/application/recordings.ts")).upload,
   },
@@ -77,7 +77,7 @@ until the upload is complete, FILE.parley-upload holds what that needs. Keep it 
       { name: "FILE", meaning: "the file to write; default: the recording's name, in this folder", optional: true },
     ],
     flags: [FORCE, ...APPLICATION],
-    details: "Until the download is complete, its bytes are in FILE.partial; repeat the command to resume.",
+    details: "An incomplete download is stored in FILE.partial; repeat the command to resume.",
     examples: ["parley recordings download 0123456789abcdef01234567 talk.webm"],
     load: async () => (await import("../commands/application/recordings.ts")).download,
   },
@@ -86,7 +86,7 @@ until the upload is complete, FILE.parley-upload holds what that needs. Keep it 
     summary: "delete a recording and its file, or cancel an upload",
     operands: [RECORDING],
     flags: [YES, ...APPLICATION],
-    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
+    details: "This cannot be undone. The command asks for confirmation; without a terminal it needs --yes.",
     examples: [
       "parley recordings delete 0123456789abcdef01234567",
       "parley recordings delete 0123456789abcdef01234567 --yes",

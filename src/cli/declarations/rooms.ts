@@ -8,7 +8,7 @@ const WHEN = "Unix seconds, a date such as 2030-01-31T18:00:00Z, a time from now
 const fieldsFlag = (fields: readonly string[]): Flag => ({
   name: "fields",
   value: "JSON",
-  meaning: "further fields, with the names of the API",
+  meaning: "other fields, with their API names",
   fields,
 });
 
@@ -28,7 +28,7 @@ const ROOM_FLAGS: readonly Flag[] = [
 export const ROOMS: readonly Command[] = [
   {
     name: "rooms create",
-    summary: "create a room; without NAME it gets a random name",
+    summary: "create a room; without NAME, its name is random",
     operands: [{ ...ROOM, meaning: "1 to 128 characters of A-Z a-z 0-9 _ -", optional: true }],
     flags: [...ROOM_FLAGS, ...APPLICATION],
     examples: [
@@ -57,7 +57,7 @@ export const ROOMS: readonly Command[] = [
     summary: "change a room's fields or its name",
     operands: [ROOM],
     flags: [{ name: "rename", value: "NAME", meaning: "the new name" }, ...ROOM_FLAGS, ...APPLICATION],
-    details: "Only the flags you give change something.",
+    details: "Only the values you pass change.",
     examples: [
       "parley rooms edit standup --rename daily --max-participants 12",
       `parley rooms edit daily --expires none --fields '{"recordRoom":true}'`,
@@ -66,22 +66,22 @@ export const ROOMS: readonly Command[] = [
   },
   {
     name: "rooms delete",
-    summary: "archive a room; its name can then be used again",
+    summary: "archive a room; its name becomes available again",
     operands: [ROOM],
     flags: [YES, ...APPLICATION],
-    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
+    details: "This cannot be undone. The command asks for confirmation; without a terminal it needs --yes.",
     examples: ["parley rooms delete standup", "parley rooms delete standup --yes"],
     load: async () => (await import("../commands/application/rooms.ts")).remove,
   },
   {
     name: "rooms token",
-    summary: "make an access token for one room or for all, and print it",
+    summary: "create an access token for one room or for all, and print it",
     operands: [{ ...ROOM, meaning: "the room's name; default: every room", optional: true }],
     flags: [
       { name: "name", value: "TEXT", meaning: "the holder's display name" },
       { name: "email", value: "TEXT", meaning: "the holder's email address" },
       { name: "user", value: "TEXT", meaning: "the holder's id in your system (externalUserId)" },
-      { name: "admin", meaning: "the holder is an admin of the room; without NAME it needs --global" },
+      { name: "admin", meaning: "makes the holder an admin of the room; without NAME, also pass --global" },
       { name: "global", meaning: "for every room" },
       { ...EXPIRES, meaning: `not valid after this time: ${WHEN}` },
       { ...NOT_BEFORE, meaning: `not valid before this time: ${WHEN}` },
@@ -94,9 +94,12 @@ export const ROOMS: readonly Command[] = [
   {
     name: "rooms check",
     summary: "check whether an access token is valid",
-    operands: [{ name: "TOKEN", meaning: "the token; - or nothing to read it from stdin", optional: true }],
-    flags: [{ name: "room", value: "NAME", meaning: "whether it lets its holder join this room now" }, ...APPLICATION],
-    details: "The exit code is 1 if the token is refused. This command needs no app secret.",
+    operands: [{ name: "TOKEN", meaning: "the token; omit it or use - to read it from stdin", optional: true }],
+    flags: [
+      { name: "room", value: "NAME", meaning: "also check that the holder can join this room now" },
+      ...APPLICATION,
+    ],
+    details: "The exit code is 1 if the token is refused. No app secret is needed.",
     examples: ["parley rooms token standup | parley rooms check - --room standup"],
     load: async () => (await import("../commands/application/rooms.ts")).check,
   },

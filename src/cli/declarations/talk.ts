@@ -14,30 +14,30 @@ const as = (peerId: string): Flag => ({
 });
 const SENDING: readonly Flag[] = [
   { name: "text", meaning: "send DATA as text, even if it is JSON" },
-  { name: "id", value: "ID", meaning: "id of the message; a history stores it only once within two minutes" },
+  { name: "id", value: "ID", meaning: "id of the message; history stores the same id only once within two minutes" },
 ];
 
-const WHERE = `On the machine of the service its data folder has the key: that of the demo, or with --app one that is made with the admin token.
-For a service on another machine use "parley login", or set PARLEY_URL and PARLEY_KEY.`;
+const WHERE = `On the service's machine, the key comes from the data folder: the demo's key, or with --app one created with the admin token.
+For a service on another machine, use "parley login", or set PARLEY_URL and PARLEY_KEY.`;
 
 export const TALKING: readonly Command[] = [
   {
     name: "listen",
-    summary: "print the messages of channels as they come",
+    summary: "print messages from channels as they arrive",
     operands: [{ ...CHANNEL, many: true }],
     flags: [
       {
         name: "history",
         value: "N|TIME",
-        meaning: `begin with the last N messages, up to ${REPLAY_MAX_MESSAGES}, or with those of a time: 30s, 5m, 2h, 1d`,
+        meaning: `start with the last N messages, up to ${REPLAY_MAX_MESSAGES}, or with those of the last 30s, 5m, 2h, 1d`,
       },
-      { name: "presence", meaning: "print who is there, joins and leaves too; the listener is shown as well" },
+      { name: "presence", meaning: "also print members, joins and leaves; this also shows the listener as a member" },
       { name: "count", value: "N", meaning: "end after N messages" },
       as(`${TALK_PEER_ID}-…, with a random end`),
       ...TALK,
     ],
     details: `It reconnects when the connection is lost, and says on stderr whether messages are missing. Direct messages to it are printed too.
-Ctrl-C ends it.
+Press Ctrl-C to stop.
 ${WHERE}`,
     examples: [
       "parley listen chat/1",
@@ -73,7 +73,7 @@ ${WHERE}`,
   },
   {
     name: "channels",
-    summary: "list the active channels, with their peers and connections",
+    summary: "list active channels, with their peers and connections",
     flags: [{ name: "prefix", value: "TEXT", meaning: "only names that begin with this" }, ...forLists(REST)],
     details: WHERE,
     examples: ["parley channels", "parley channels --prefix chat/ --json"],
@@ -93,7 +93,7 @@ ${WHERE}`,
     summary: "close all connections of a peer",
     operands: [PEER],
     flags: [
-      { name: "block", value: "TIME", meaning: "also refuse its connects for that long; also 15m, 12h; up to 24h" },
+      { name: "block", value: "TIME", meaning: "refuse to let it reconnect for this long; also 15m, 12h; up to 24h" },
       ...REST,
     ],
     details: WHERE,
@@ -102,7 +102,7 @@ ${WHERE}`,
   },
   {
     name: "usage",
-    summary: "show an application's messages and connections of this month",
+    summary: "show an application's messages and connections this month",
     flags: REST,
     details: WHERE,
     examples: ["parley usage", "parley usage --app shop --json"],

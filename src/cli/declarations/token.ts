@@ -10,14 +10,14 @@ export const TOKEN: readonly Command[] = [
     summary: "make a connect token with a secret key, and print it",
     flags: [
       { name: "peer", value: "ID", meaning: "the peer's id", required: true },
-      { name: "channels", value: "LIST", meaning: "names or patterns within the key's; default: all of the key's" },
+      { name: "channels", value: "LIST", meaning: "names or patterns that the key covers; default: all of the key's" },
       { name: "permissions", value: "LIST", meaning: `any of ${ACTIONS.join(", ")}; default: all of the key's` },
       {
         name: "expires",
         value: "TIME",
-        meaning: `how long it is valid, in seconds or as 10m, 2h; at most ${TOKEN_MAX_SECONDS} (${TOKEN_DEFAULT_SECONDS})`,
+        meaning: `how long the token is valid, in seconds or as 10m, 2h; at most ${TOKEN_MAX_SECONDS} (${TOKEN_DEFAULT_SECONDS})`,
       },
-      { name: "metadata", value: "JSON", meaning: "private to the connection, delivered once in welcome" },
+      { name: "metadata", value: "JSON", meaning: "private to the connection; delivered once, in welcome" },
       { name: "peer-metadata", value: "JSON", meaning: "shown to other peers" },
       ...REST,
     ],
@@ -29,8 +29,8 @@ export const TOKEN: readonly Command[] = [
   },
   {
     name: "token check",
-    summary: "check whether a token is valid, and if not, why",
-    operands: [{ name: "TOKEN", meaning: "the token; - or nothing to read it from stdin", optional: true }],
+    summary: "check whether a token is valid, and if not, why not",
+    operands: [{ name: "TOKEN", meaning: "the token; omit it or use - to read it from stdin", optional: true }],
     flags: CONTROL,
     details: "The exit code is 1 if the token is refused.",
     examples: ["parley token mint --peer alice | parley token check -"],

@@ -8,7 +8,7 @@ const { clients, channels, rate, seconds, settle, prefix } = VERIFY_DEFAULTS;
 export const VERIFY: readonly Command[] = [
   {
     name: "verify",
-    summary: "send messages over all nodes for a while, and check that all were delivered correctly",
+    summary: "send messages through all nodes for a while, and check that each is delivered correctly",
     flags: [
       {
         name: "url",
@@ -20,16 +20,16 @@ export const VERIFY: readonly Command[] = [
       {
         name: "secret-key-file",
         value: "FILE",
-        meaning: "file with SK_ID:SK_SECRET; default PARLEY_KEY, else that of the data folder",
+        meaning: "file with SK_ID:SK_SECRET; default PARLEY_KEY, else the key in the data folder",
       },
-      { name: "clients", value: "N", meaning: `connections, distributed over the addresses (${clients})` },
-      { name: "channels", value: "N", meaning: `channels, to which the clients are distributed (${channels})` },
-      { name: "rate", value: "N", meaning: `messages per second, of all clients together (${rate})` },
+      { name: "clients", value: "N", meaning: `connections, spread over the addresses (${clients})` },
+      { name: "channels", value: "N", meaning: `channels that the clients are spread over (${channels})` },
+      { name: "rate", value: "N", meaning: `messages per second, from all clients together (${rate})` },
       { name: "seconds", value: "TIME", meaning: `how long to send; also 10m, 1h (${seconds})` },
       {
         name: "settle",
         value: "TIME",
-        meaning: `how long to wait at most for messages in flight; also 1m (${settle})`,
+        meaning: `the longest wait for messages in flight; also 1m (${settle})`,
       },
       { name: "prefix", value: "NAME", meaning: `channels are NAME/…, and the key must cover NAME/** (${prefix})` },
       { name: "history", meaning: "fail unless a channel rule gives these channels history" },
@@ -40,16 +40,16 @@ export const VERIFY: readonly Command[] = [
       },
       {
         name: "allow-flaps",
-        meaning: "accept members that leave and join while their connection stays open, because nodes were partitioned",
+        meaning: "allow members to leave and join while their connection stays open, because nodes were partitioned",
       },
       ...KEY_HERE,
       ...SERVICE,
       JSON_OUT,
     ],
-    details: `It is safe beside real traffic, because it uses its own channels and peers. The key needs all four actions.
-A connection that ends is no error, but a gap in an open one is: you may restart nodes while it runs.
-If the channels have history, clients that reconnect recover, and every recovery must be complete.
-The exit code is 1 if something was wrong, or if that could not be determined.`,
+    details: `Safe to run next to real traffic, because it uses its own channels and peers. The key needs all four actions.
+A closed connection is not an error, but a gap in an open one is, so you can restart nodes while it runs.
+If the channels have history, clients recover after reconnecting, and every recovery must be complete.
+The exit code is 1 if something went wrong, or if that could not be determined.`,
     examples: [
       "parley verify --url ws://127.0.0.1:8080 --secret-key-file key.txt",
       "parley verify --url wss://a.example.com --url wss://b.example.com --clients 300 --channels 30 --rate 1000 --seconds 10m",

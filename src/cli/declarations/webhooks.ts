@@ -17,7 +17,7 @@ const EVENTS: Flag = {
 const CHANNELS: Flag = {
   name: "channels",
   value: "LIST",
-  meaning: "patterns of channels to watch, which channel.*, peer.* and message.published need; ** for all",
+  meaning: "patterns of channels to watch, required for channel.*, peer.* and message.published; ** for all",
 };
 const DESCRIPTION: Flag = { name: "description", value: "TEXT", meaning: "a note to yourself" };
 const HEADERS: Flag = {
@@ -27,7 +27,7 @@ const HEADERS: Flag = {
 };
 const FLAGS: readonly Flag[] = [APP, ...CONTROL];
 
-const ADDRESSES = `The address must be public, with port 80 or 443; PARLEY_WEBHOOK_ALLOW opens others. docs/webhooks.md says what each event has.`;
+const ADDRESSES = `The address must be public and use port 80 or 443; PARLEY_WEBHOOK_ALLOW allows others. docs/webhooks.md describes each event.`;
 
 export const WEBHOOKS: readonly Command[] = [
   {
@@ -46,7 +46,7 @@ export const WEBHOOKS: readonly Command[] = [
       CHANNELS,
       DESCRIPTION,
       HEADERS,
-      { name: "disabled", meaning: "send nothing yet" },
+      { name: "disabled", meaning: "do not send events yet" },
       ...FLAGS,
     ],
     details: ADDRESSES,
@@ -66,7 +66,7 @@ export const WEBHOOKS: readonly Command[] = [
   },
   {
     name: "webhooks edit",
-    summary: "change a webhook, or switch it off and on again",
+    summary: "change a webhook, or disable and enable it",
     operands: [WEBHOOK],
     flags: [
       { name: "address", value: "ADDRESS", meaning: "where events are sent" },
@@ -81,11 +81,11 @@ export const WEBHOOKS: readonly Command[] = [
       {
         name: "disabled",
         value: "on|off",
-        meaning: "on: nothing is sent; off: events are sent again, also after too many failures",
+        meaning: "on: send no events; off: send events again, even after it was disabled for too many failures",
       },
       ...FLAGS,
     ],
-    details: `Only the flags you give change something; a list replaces the old list as a whole.\n${ADDRESSES}`,
+    details: `Only the values you pass change; a list replaces the whole old list.\n${ADDRESSES}`,
     examples: [
       "parley webhooks edit 0123456789abcdef01234567 --events 'recording.*'",
       "parley webhooks edit 0123456789abcdef01234567 --disabled off",
@@ -94,10 +94,10 @@ export const WEBHOOKS: readonly Command[] = [
   },
   {
     name: "webhooks delete",
-    summary: "delete a webhook, what waits for it, and its log",
+    summary: "delete a webhook, its pending events and its log",
     operands: [WEBHOOK],
     flags: [YES, ...FLAGS],
-    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
+    details: "This cannot be undone. The command asks for confirmation; without a terminal it needs --yes.",
     examples: [
       "parley webhooks delete 0123456789abcdef01234567",
       "parley webhooks delete 0123456789abcdef01234567 --yes",
@@ -106,19 +106,18 @@ export const WEBHOOKS: readonly Command[] = [
   },
   {
     name: "webhooks rotate",
-    summary: "give a webhook a new secret, which is printed only this once",
+    summary: "replace a webhook's secret; the new one is printed only this once",
     operands: [WEBHOOK],
     flags: [
       {
         name: "grace",
         value: "TIME",
-        meaning:
-          "how long the present secret signs, too, in seconds or as 12h, 7d; 0: not at all (the server's setting)",
+        meaning: "how long the old secret also signs, in seconds or as 12h, 7d; 0: not at all (the server's setting)",
       },
       ...FLAGS,
     ],
     details:
-      "Until the grace period is over, every request has two signatures, so that receivers can change their secret in peace.",
+      "During the grace period every request has two signatures, which gives receivers time to change their secret.",
     examples: [
       "parley webhooks rotate 0123456789abcdef01234567",
       "parley webhooks rotate 0123456789abcdef01234567 --grace 1h",
@@ -127,16 +126,16 @@ export const WEBHOOKS: readonly Command[] = [
   },
   {
     name: "webhooks test",
-    summary: "send a webhook.test now, and print what came back",
+    summary: "send a webhook.test event now, and print the response",
     operands: [WEBHOOK],
     flags: FLAGS,
-    details: "The exit code is 1 if the answer was not 2xx.",
+    details: "The exit code is 1 if the response is not 2xx.",
     examples: ["parley webhooks test 0123456789abcdef01234567"],
     load: async () => (await import("../commands/control/webhook-deliveries.ts")).test,
   },
   {
     name: "webhooks deliveries",
-    summary: "list what a webhook was sent, newest first",
+    summary: "list a webhook's deliveries, newest first",
     operands: [WEBHOOK],
     flags: [
       { name: "status", value: "STATUS", meaning: "only these", choices: ["succeeded", "failed"] },
@@ -152,7 +151,7 @@ export const WEBHOOKS: readonly Command[] = [
   },
   {
     name: "webhooks resend",
-    summary: "send the event of a delivery again, with the same webhook-id",
+    summary: "resend a delivery's event, with the same webhook-id",
     operands: [WEBHOOK, { name: "DELIVERY", meaning: "the number of a delivery" }],
     flags: FLAGS,
     examples: ["parley webhooks resend 0123456789abcdef01234567 42"],
@@ -160,7 +159,7 @@ export const WEBHOOKS: readonly Command[] = [
   },
   {
     name: "webhooks replay",
-    summary: "send everything again that has not succeeded since a time",
+    summary: "resend everything since a given time that has not succeeded",
     operands: [WEBHOOK],
     flags: [
       {
@@ -186,15 +185,15 @@ export const WEBHOOKS: readonly Command[] = [
         value: "FILE",
         meaning: "file with the secret of a webhook that you have made; default PARLEY_WEBHOOK_SECRET",
       },
-      { name: "forward", value: "URL", meaning: "pass each request on to this address, and its answer back" },
+      { name: "forward", value: "URL", meaning: "forward each request to this address, and return its response" },
       { name: "count", value: "N", meaning: "end after N requests" },
       APP,
       ...CONTROL.map((flag) =>
         flag.name === "json" ? { ...flag, meaning: "print each event as one line of JSON, and errors as JSON" } : flag,
       ),
     ],
-    details: `Without a secret it makes a webhook for itself, and deletes it at the end. The service must run on this machine, and allow it:
-start it with PARLEY_WEBHOOK_ALLOW=127.0.0.1:${WEBHOOK_LISTEN_PORT}. Ctrl-C ends it.`,
+    details: `Without a secret, the command creates a temporary webhook and deletes it at the end. The service must run on this machine and allow it:
+start it with PARLEY_WEBHOOK_ALLOW=127.0.0.1:${WEBHOOK_LISTEN_PORT}. Press Ctrl-C to stop.`,
     examples: [
       "parley webhooks listen",
       "parley webhooks listen --events 'meeting.*' --forward http://127.0.0.1:3000/hooks",

@@ -44,14 +44,14 @@ export function reportOf(error: unknown): FailureReport | undefined {
     return { exitCode: 2, code: "usage", message: error.message };
   if (error instanceof ConfigError) return { exitCode: 2, code: "settings", message: error.message };
   if (error instanceof StoreUnreachable)
-    return { exitCode: 1, code: "store", message: `the store does not answer: ${error.message}` };
+    return { exitCode: 1, code: "store", message: `the store is not responding: ${error.message}` };
   if (error instanceof StoreError) return { exitCode: 1, code: "store", message: error.message };
   if (error instanceof Failure) return { exitCode: 1, code: error.code, message: error.message };
   if (error instanceof Error && "code" in error && DISK_FULL.includes(String(error.code)))
     return {
       exitCode: 1,
       code: "system",
-      message: `the disk is full (${error.message}); free some space, or name another data folder with --data`,
+      message: `the disk is full (${error.message}); free some space, or choose another data folder with --data`,
     };
   // Errors of the system (a port in use, a folder without write permission) have a sufficient message.
   if (error instanceof Error && "code" in error && /^E[A-Z0-9]+$/.test(String(error.code)))

@@ -17,7 +17,7 @@ export const forLists = (flags: readonly Flag[]): readonly Flag[] =>
 const URL_FLAG: Flag = {
   name: "url",
   value: "URL",
-  meaning: `the server; default PARLEY_URL, else a context, else the one that runs on the data folder, else the one that you run, else ${DEFAULT_URL}`,
+  meaning: `the server; default PARLEY_URL, else a context, else the one running on the data folder, else the one you are running, else ${DEFAULT_URL}`,
 };
 const CONTEXT_FLAG: Flag = {
   name: "context",
@@ -25,7 +25,7 @@ const CONTEXT_FLAG: Flag = {
   isContext: true,
   meaning: 'a service of "parley login"; default PARLEY_CONTEXT, else the one of "parley use"',
 };
-export const QUIET: Flag = { name: "quiet", meaning: "do not show which service is called, nor progress" };
+export const QUIET: Flag = { name: "quiet", meaning: "do not show the service's name or progress" };
 /** Flags of every command that calls one service, beside its address. */
 export const SERVICE: readonly Flag[] = [CONTEXT_FLAG, QUIET];
 /** On the machine of the service, credentials are found by these. */
@@ -34,12 +34,13 @@ const LOCAL: readonly Flag[] = [
     name: "data",
     value: "FOLDER",
     meaning:
-      "the data folder of a service on this machine, for its address and credentials; default PARLEY_DATA, else ./data, else that of the service that you run",
+      "data folder of a service on this machine, for its address and credentials; default PARLEY_DATA, else ./data, else that of the service you are running",
   },
   {
     name: "admin-token-file",
     value: "FILE",
-    meaning: "file with the admin token or an operator's; default PARLEY_OPERATOR_TOKEN, else that of the data folder",
+    meaning:
+      "file with the admin token or an operator's; default PARLEY_OPERATOR_TOKEN, else the one in the data folder",
   },
 ];
 /** The application whose credentials are found. */
@@ -54,7 +55,7 @@ export const APPLICATION: readonly Flag[] = [
   {
     name: "app-secret-file",
     value: "FILE",
-    meaning: "file with its app secret; default PARLEY_APP_SECRET, else that of the data folder",
+    meaning: "file with its app secret; default PARLEY_APP_SECRET, else the one in the data folder",
   },
   ...LOCAL,
   URL_FLAG,
@@ -76,7 +77,7 @@ export function settingFlag(name: SettingName): Flag {
 export const SETTINGS_FLAGS: readonly Flag[] = [CONFIG_FILE, ...NAMES.map(settingFlag)];
 /** Flags of commands that open the store of a stopped server. */
 export const STORE_FLAGS: readonly Flag[] = [settingFlag("data"), settingFlag("databaseUrl"), CONFIG_FILE, JSON_OUT];
-export const YES: Flag = { name: "yes", meaning: "do it without asking; required without a terminal" };
+export const YES: Flag = { name: "yes", meaning: "do not ask for confirmation; required without a terminal" };
 export const FORCE: Flag = { name: "force", meaning: "replace an existing file" };
 
 const PREFER_KEY_VARIABLE = `prefer PARLEY_KEY, because ${VISIBLE}`;

@@ -173,7 +173,7 @@ function commaList(name: string, text: string): string[] {
 function jsonList(name: string, text: string): string[] {
   const value = parseJson(text);
   if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
-  throw new UsageError(`--${name} starts with "[" and must therefore be a JSON list of strings`);
+  throw new UsageError(`--${name} starts with "[", so it must be a JSON list of strings`);
 }
 
 function parseJson(text: string): unknown {

@@ -9,10 +9,14 @@ export const ROTATION: readonly Flag[] = [
   {
     name: "grace",
     value: "TIME",
-    meaning: `how long the present secret keeps working, in seconds or as 12h, 7d; 0: it ends now (the server's setting, ${SETTINGS.rotationGraceSeconds.initial})`,
+    meaning: `how long the old secret keeps working, in seconds or as 12h, 7d; 0: it ends now (the server's setting, ${SETTINGS.rotationGraceSeconds.initial})`,
   },
-  { name: "retire-previous", meaning: "after a leak: every earlier secret ends now" },
-  { ...YES, meaning: "do not ask before secrets end now (--grace 0, --retire-previous); required without a terminal" },
+  { name: "retire-previous", meaning: "end every earlier secret now, for example after a leak" },
+  {
+    ...YES,
+    meaning:
+      "do not ask for confirmation when secrets end now (--grace 0, --retire-previous); required without a terminal",
+  },
 ];
 
 interface Rotation {
@@ -20,7 +24,7 @@ interface Rotation {
   readonly retirePrevious: true | undefined;
 }
 
-/** Backends that still use the present secret are refused from then on. */
+/** Backends that still use the current secret are refused from then on. */
 export const endsNow = ({ graceSec, retirePrevious }: Rotation): boolean => retirePrevious === true || graceSec === 0;
 
 /** JSON leaves out undefined fields. */

@@ -56,14 +56,14 @@ test("without a terminal and without --yes, nothing is deleted or ended", async 
   const recording = await json<{ _id: string }>(`recordings upload ${file} --room standup --username ann`);
   const lines: readonly [line: string, what: string][] = [
     ["apps delete second", "delete the application second and revoke its keys"],
-    ["apps rotate-secret second --grace 0", "end the present app secret of second"],
-    ["apps rotate-secret second --retire-previous", "end the present app secret of second"],
+    ["apps rotate-secret second --grace 0", "end the current app secret of second"],
+    ["apps rotate-secret second --retire-previous", "end the current app secret of second"],
     ["apps plan second --retention-days 30", "recordings that were completed more than 30 days ago"],
     ["apps plan second --meeting-retention-days 7", "meetings that ended more than 7 days ago"],
     ["apps plan second --max-history-bytes 2097152", "the oldest stored messages beyond 2097152 bytes"],
     [`keys revoke ${keyId}`, `revoke the key ${keyId} and end its connections`],
-    [`keys rotate ${keyId} --grace 0`, `end the present secret of ${keyId}`],
-    [`keys rotate ${keyId} --retire-previous`, `end the present secret of ${keyId}`],
+    [`keys rotate ${keyId} --grace 0`, `end the current secret of ${keyId}`],
+    [`keys rotate ${keyId} --retire-previous`, `end the current secret of ${keyId}`],
     ["operators revoke ann", "revoke the operator ann and end its sessions"],
     ["rooms delete standup", "delete the room standup"],
     ["rooms end standup", "end the meeting of standup for everyone"],

@@ -13,7 +13,9 @@ export async function confirm(input: Input, what: string, find?: () => Promise<u
   if (input.isOn("yes")) return;
   await find?.();
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new UsageError(`nothing was changed, because there is no terminal to ask on: add --yes to ${what}`);
+    throw new UsageError(
+      `nothing was changed, because there is no terminal to ask for confirmation: add --yes to ${what}`,
+    );
   // `terminal: false` keeps the line editing of the system, and Ctrl-C remains a signal.
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const { promise: ended, resolve } = Promise.withResolvers<string>();

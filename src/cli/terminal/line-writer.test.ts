@@ -22,5 +22,5 @@ test("too much that waits is an error instead of memory without a limit", () => 
   writer.add("begins to be written\n");
   expect(() => {
     for (let i = 0; i < 65; i++) writer.add(mebibyte);
-  }).toThrow("what reads this output is too slow: 64 MiB wait for it");
+  }).toThrow("the program reading this output is too slow: 64 MiB are waiting");
 });

@@ -16,7 +16,7 @@ export class LineWriter {
     if (text === "") return;
     this.waiting += text;
     if (this.waiting.length > WAITING_MAX_CHARS)
-      throw new Failure("slow_reader", "what reads this output is too slow: 64 MiB wait for it");
+      throw new Failure("slow_reader", "the program reading this output is too slow: 64 MiB are waiting");
     this.writing ??= this.write();
   }
 

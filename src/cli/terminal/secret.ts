@@ -6,7 +6,8 @@ import { escaped } from "./output.ts";
 
 /** `instead` says how to give it without a terminal. Rejects after Ctrl-C, Ctrl-D and an empty line. */
 export async function askSecret(question: string, instead: string): Promise<string> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) throw new UsageError(`there is no terminal to ask on: ${instead}`);
+  if (!process.stdin.isTTY || !process.stderr.isTTY)
+    throw new UsageError(`there is no terminal to ask for it: ${instead}`);
   // Line editing would show what is typed.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });

@@ -35,7 +35,7 @@ test.each([
   ],
 ])("there is no backup of a store that %s: no server would start on it", async (_, notes, why) => {
   const folder = await storeWith(notes);
-  await expect(hold(folder)).rejects.toThrow(`there is no backup of the store in ${folder}: this store ${why}`);
+  await expect(hold(folder)).rejects.toThrow(`cannot back up the store in ${folder}: this store ${why}`);
   // Nothing stays locked.
   await expect(hold(folder)).rejects.toThrow("there is no backup of");
 });

@@ -36,7 +36,7 @@ function refuseMoved(db: Database, path: string): void {
   if (!db.query("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").get()) return;
   const value = db.query<{ value: string }, [string]>("SELECT value FROM meta WHERE name = ?");
   const why = whyNotStarted((name) => value.get(name)?.value);
-  if (why !== undefined) throw new StoreError(`there is no backup of the store in ${dirname(path)}: ${why}`);
+  if (why !== undefined) throw new StoreError(`cannot back up the store in ${dirname(path)}: ${why}`);
 }
 
 /** Afterwards the file has everything that its log had. */

@@ -37,7 +37,7 @@ export class EmbeddedSide implements Side {
   static async open(data: string, role: Role): Promise<EmbeddedSide> {
     const path = sqliteFile(data);
     if (!existsSync(path)) {
-      if (role === "source") throw new StoreError(`there is no store in ${data}; name the data folder with --data`);
+      if (role === "source") throw new StoreError(`${data} has no store; pass the data folder with --data`);
       await (await openMigrated(data, "")).close();
     }
     const store = lockFile(path);

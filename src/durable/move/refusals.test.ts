@@ -52,7 +52,7 @@ describe.if(IS_FULL)("the source", () => {
   test("must exist, must not be newer, and must not be in use", async () => {
     const url = await place.database();
     expect(await failure(run("to", place.folder(), url))).toMatch(
-      /^there is no store in .*; name the data folder with --data$/,
+      /^.* has no store; pass the data folder with --data$/,
     );
     expect(await failure(run("from", place.folder(), url))).toMatch(
       /^PostgreSQL at .* is empty: there is nothing to move$/,

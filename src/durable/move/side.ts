@@ -13,7 +13,7 @@ export interface Side {
   readonly history: Tables;
   /** The schema of the store; 0: there is none yet. */
   readonly schema: number;
-  /** Brings the tables to the present schema; a missing store is made. Throws a StoreError if it was written by a newer Parley. */
+  /** Brings the tables to the current schema; a missing store is made. Throws a StoreError if it was written by a newer Parley. */
   upgrade(): Promise<void>;
   /** From now on, pages show the rows as they are at this moment. */
   lookAnew(): Promise<void>;

@@ -213,4 +213,4 @@ const absentIsNone = (error: unknown): undefined => {
 };
 
 const alreadyThere = (path: string): TargetError =>
-  new TargetError("exists", `${path} exists already: name another file, or replace it with --force`);
+  new TargetError("exists", `${path} already exists: choose another file, or replace it with --force`);

@@ -100,7 +100,7 @@ const edit = lazily(() =>
 
 const rotate = lazily(() =>
   z.strictObject({
-    graceSec: graceSec().describe("How long the present secret still works. Absent: PARLEY_ROTATION_GRACE_SECONDS."),
+    graceSec: graceSec().describe("How long the current secret still works. Absent: PARLEY_ROTATION_GRACE_SECONDS."),
     retirePrevious: retirePrevious(),
   }),
 );

@@ -51,7 +51,7 @@ async function usageOf(
 
 test("periods follow each other, newest first; one without a row counts as zero", async () => {
   const rows: UsageRow[] = [
-    // The store's row of the present period may be old: what this node knows counts.
+    // The store's row of the current period may be old: what this node knows counts.
     { app: APP, period: month(2027, 1), messages: 99, guestMessages: 0, peakConnections: 99 },
     { app: APP, period: month(2026, 11), messages: 7, guestMessages: 0, peakConnections: 3 },
     { app: APP, period: month(2026, 9), messages: 8, guestMessages: 0, peakConnections: 2 },

@@ -63,7 +63,7 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
           periods: wholeNumber(1, USAGE_PERIODS)
             .optional()
             .transform((value) => value ?? PERIODS_DEFAULT)
-            .describe("How many periods, with the present one"),
+            .describe("How many periods, with the current one"),
         }),
       response,
       problems: ["not_found"],

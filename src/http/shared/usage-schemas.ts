@@ -61,7 +61,7 @@ export interface UsageSources {
   readonly gather: (app: AppId) => Promise<void>;
 }
 
-/** Usage of the present period, and the connections at this moment. */
+/** Usage of the current period, and the connections at this moment. */
 export function usageNow(
   app: AppId,
   { occupancy, usage }: Pick<UsageSources, "occupancy" | "usage">,

@@ -115,7 +115,7 @@ export const webhookEdit = lazily(() =>
 export const rotation = lazily(() =>
   z.strictObject({
     graceSec: graceSec().describe(
-      "How long the present secret still signs, too. Absent: PARLEY_ROTATION_GRACE_SECONDS.",
+      "How long the current secret still signs, too. Absent: PARLEY_ROTATION_GRACE_SECONDS.",
     ),
   }),
 );

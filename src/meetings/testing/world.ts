@@ -104,7 +104,7 @@ export class World {
   readonly steadyMs = steadyClock(this.nowMs, this.monotonicMs);
   readonly isLive: IsLive = (claims) => isLiveRoomToken(this.app, claims, this.nowMs());
 
-  /** The secret key of the application is rotated; the present one works for that much longer. */
+  /** The secret key of the application is rotated; the current one works for that much longer. */
   rotate(graceSec = 0): void {
     const { secretSeq: seq, secretDigest: digest } = this.app;
     const ends = this.nowMs() + graceSec * 1000;

@@ -62,7 +62,7 @@ function placeOf({ backupTo, data }: Config): BackupPlace | undefined {
 
 function sayWhere(log: Log, { natsUrl }: Config, { kind, shown, isInDataFolder }: BackupPlace): void {
   if (isInDataFolder)
-    log.info(`backups are written to ${shown}, inside the data folder: what destroys its disk destroys them too`);
+    log.info(`backups are written to ${shown}, inside the data folder: if its disk fails, they are lost too`);
   if (kind === "folder" && natsUrl !== "")
     log.info(`backups are written to ${shown}: with several nodes, this must be a folder that all of them share`);
 }

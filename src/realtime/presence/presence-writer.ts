@@ -1,6 +1,6 @@
 /**
  * Writes a channel's presence: rosters to newcomers, changes to the other members. A change is the difference between what was
- * shown last and the present state, as far as damping lets it through:
+ * shown last and the current state, as far as damping lets it through:
  *
  *     entry       state   damping   written to                                                        the member is
  *     the same    same    -         no one                                                            compared

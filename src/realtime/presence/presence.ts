@@ -6,7 +6,7 @@
  * of them lose a roster that comes in the same read as the ack, and all take the first presence frame after a reconnect for the
  * complete list.
  *
- * A change is always the difference between what was shown last and the present state. A leave and a join within one tick and
+ * A change is always the difference between what was shown last and the current state. A leave and a join within one tick and
  * with the same metadata therefore cancel out, and a change of metadata is shown as a join.
  *
  * Pending changes are recorded in four places:

@@ -7,6 +7,6 @@ export const TOO_MUCH_WAITS = "Too many frames wait for earlier messages to be s
 export const HISTORY_AWAY = "The store of history does not answer; try again.";
 
 /** A position that the stream does not have, or no longer. */
-export const NOT_HERE = "is not a position in the present history of this channel; read on from the newest messages";
+export const NOT_HERE = "is not a position in the current history of this channel; read on from the newest messages";
 
 export const notHere = ({ before }: HistoryPageRequest): string => `${before ? "before" : "after"}: ${NOT_HERE}`;

@@ -16,7 +16,7 @@ interface TailParts {
 export class Tail {
   /** Bound: READERS_MAX of this node, and REMOTE_READERS_MAX of the others. */
   private readonly readers: TailReader[] = [];
-  /** The first `selectedCount` get the present event. Bound: the number of readers. */
+  /** The first `selectedCount` get the current event. Bound: the number of readers. */
   private selected: TailReader[] = [];
   private selectedCount = 0;
   private isTicking = false;

@@ -88,6 +88,6 @@ function partOf(folder: string): Part {
     version,
     licence: license,
     source,
-    text: text.join("\n\n") || "Its package has no file with the text.",
+    text: text.join("\n\n") || "Its package does not include the text.",
   };
 }

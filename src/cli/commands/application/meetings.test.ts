@@ -37,7 +37,7 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
   const plain = `http://demo.localhost:${port}/standup`;
   expect(opened.stdout).toMatch(new RegExp(`^${plain}#token=[\\w.-]+\\n$`));
   expect(opened.stderr).toMatch(
-    new RegExp(`^It lets its holder in as an admin until .*Z\\. Others enter at ${plain}\\n$`),
+    new RegExp(`^Whoever opens it joins as an admin, until .*Z\\. Others enter at ${plain}\\n$`),
   );
   const alice = await enter(opened.stdout.trim());
   const one = `rooms meeting ${alice.meeting}`;
@@ -45,10 +45,10 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
     new RegExp(`^${alice.meeting} +standup +.*goes on`, "m"),
   );
   expect((await run(one)).stdout).toMatch(new RegExp(`^${alice.id} +Alice +- +admin +.* +- +inside$`, "m"));
-  expect((await run("rooms record standup")).stdout).toBe("The meeting is recorded; all participants see it.\n");
+  expect((await run("rooms record standup")).stdout).toBe("Recording the meeting; all participants can see that.\n");
   expect((await run(one)).stdout).toMatch(/^recording +since .*Z, started by the service$/m);
   expect((await run("rooms meetings standup")).stdout).toMatch(/ records$/m);
-  expect((await run("rooms stop-recording standup")).stdout).toBe("The meeting is not recorded any more.\n");
+  expect((await run("rooms stop-recording standup")).stdout).toBe("Recording stopped.\n");
   expect((await run(one)).stdout).toMatch(/^recording +no$/m);
   const removed = await run(`rooms remove standup ${alice.id}`);
   expect([removed.exitCode, removed.stdout]).toEqual([0, "Participant successfully removed.\n"]);
@@ -60,7 +60,7 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
   const bob = await enter(url);
   expect((await run("rooms end standup --yes")).stdout).toBe("The meeting has ended; 1 person was inside.\n");
   expect(await bob.wire.closed()).toMatchObject({ code: 4021, reason: "ended" });
-  expect((await run("rooms end standup --yes")).stdout).toBe("No one was in the room.\n");
+  expect((await run("rooms end standup --yes")).stdout).toBe("The room was empty.\n");
   expect(await jsonLines("rooms meetings standup --active")).toEqual([]);
   expect(await jsonLines("rooms meetings standup --limit 1")).toMatchObject([{ active: false }]);
 });
@@ -74,6 +74,6 @@ test("a room that is over, and one that does not exist, have no link", async () 
     stdout: "",
     stderr: 'parley: room not found; "parley rooms list" lists them\n',
   });
-  expect((await run("rooms meetings none")).stderr).toBe("There are no such meetings.\n");
+  expect((await run("rooms meetings none")).stderr).toBe("No meetings match.\n");
   expect((await run(`rooms remove late ${"0".repeat(24)}`)).exitCode).toBe(1);
 });

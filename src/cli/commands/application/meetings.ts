@@ -54,7 +54,7 @@ export async function open(input: Input): Promise<CommandResult> {
   if (expiresAt <= now)
     throw new Failure(
       "room_over",
-      `${roomName} is over; change it with "parley rooms edit ${roomName} --expires none"`,
+      `${roomName} has expired; change that with "parley rooms edit ${roomName} --expires none"`,
     );
   const wanted = { roomName, isAdmin: true, expireUnixSec: expiresAt, name: input.text("name") };
   const { token } = await api.post<{ token: string }>("/token", wanted);
@@ -64,7 +64,7 @@ export async function open(input: Input): Promise<CommandResult> {
     value: { url, expiresAt },
     // Only the link goes to stdout, for `xdg-open $(parley rooms open …)`.
     text: `${url}\n`,
-    notes: [`It lets its holder in as an admin until ${time(expiresAt)}. Others enter at ${page}`],
+    notes: [`Whoever opens it joins as an admin, until ${time(expiresAt)}. Others enter at ${page}`],
   };
 }
 
@@ -83,7 +83,7 @@ export async function list(input: Input): Promise<CommandResult> {
     ({ total, currEndId: end } = page);
     more = page.data.length === limit && data.length < wanted;
   }
-  if (data.length === 0) return { value: data, text: "", notes: ["There are no such meetings."] };
+  if (data.length === 0) return { value: data, text: "", notes: ["No meetings match."] };
   const rows = data.map((one) => [
     one._id,
     one.roomName,
@@ -132,18 +132,18 @@ export async function end(input: Input): Promise<CommandResult> {
 }
 
 function endedText(people: number): string {
-  if (people === 0) return "No one was in the room.";
+  if (people === 0) return "The room was empty.";
   return `The meeting has ended; ${people === 1 ? "1 person was" : `${people} people were`} inside.`;
 }
 
 export async function record(input: Input): Promise<CommandResult> {
   const response = await applicationApi(input).post<Recording>(`${roomPath(input)}/recording/start`);
-  return { value: response, text: "The meeting is recorded; all participants see it.\n" };
+  return { value: response, text: "Recording the meeting; all participants can see that.\n" };
 }
 
 export async function stopRecording(input: Input): Promise<CommandResult> {
   const response = await applicationApi(input).post<Recording>(`${roomPath(input)}/recording/stop`);
-  return { value: response, text: "The meeting is not recorded any more.\n" };
+  return { value: response, text: "Recording stopped.\n" };
 }
 
 export async function remove(input: Input): Promise<CommandResult> {

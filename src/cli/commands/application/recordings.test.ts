@@ -52,7 +52,7 @@ test("a recording is uploaded, shown, listed, downloaded and deleted", async () 
   expect(listed.stdout).toMatch(
     new RegExp(`^${made._id} +standup +audio +alice +2030-01-31 18:00:00Z +1:00:00 +20\\.0 MiB +-$`, "m"),
   );
-  expect((await run("recordings list --type screen")).stderr).toBe("There are no such recordings.\n");
+  expect((await run("recordings list --type screen")).stderr).toBe("No recordings match.\n");
   const copy = join(folder, "copy.webm");
   const fetched = await run(`recordings download ${made._id} ${copy}`);
   expect([fetched.exitCode, fetched.stdout, fetched.stderr]).toEqual([

@@ -82,7 +82,7 @@ export async function list(input: Input): Promise<CommandResult> {
     ({ total, currEndId: end } = page);
     more = page.data.length === limit && data.length < wanted;
   }
-  if (data.length === 0) return { value: data, text: "", notes: ["There are no such recordings."] };
+  if (data.length === 0) return { value: data, text: "", notes: ["No recordings match."] };
   const names = await roomNames(api, new Set(data.map(({ room }) => room)));
   const rows = data.map((one) => [
     one._id,
@@ -227,7 +227,7 @@ export async function download(input: Input): Promise<CommandResult> {
   // The name from the server must not lead out of this folder.
   const file = input.operand(1) || basename(one.downloadName);
   if (existsSync(file) && !input.isOn("force"))
-    throw new UsageError(`${file} exists already; name another file, or replace it with --force`);
+    throw new UsageError(`${file} already exists; choose another file, or replace it with --force`);
   const { url } = await api.get<{ url: string }>(`${recordingPath(input)}/download`);
   await receive(targetOf(input, url), file, one.sizeInBytes);
   return { value: { ...one, file }, text: fields({ file, bytes: one.sizeInBytes }) };

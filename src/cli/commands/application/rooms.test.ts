@@ -165,7 +165,7 @@ test.each([
   ["rooms create --max-participants many", "--max-participants is"],
   ["rooms show a/../b", "is not the name of a room"],
   ["rooms edit standup", "nothing to change"],
-  ["rooms list --app Demo.x", "is not the name of an application"],
+  ["rooms list --app Demo.x", "is not a valid application name"],
 ])("%s is refused without a request", async (line, message) => {
   const { exitCode, stderr } = await run(line);
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)]);

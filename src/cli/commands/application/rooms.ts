@@ -131,7 +131,7 @@ export async function token(input: Input): Promise<CommandResult> {
   return {
     value: minted,
     text: `${minted.token}\n`,
-    notes: [isForOneRoom ? `It is for ${first}.` : "It is for every room.", ...api.ignoredNotes()],
+    notes: [isForOneRoom ? `It is valid for ${first}.` : "It is valid for every room.", ...api.ignoredNotes()],
   };
 }
 

@@ -170,7 +170,7 @@ async function openPartial(partial: string, at: number): Promise<FileHandle> {
 
 const ofOtherUser = (partial: string): UsageError =>
   new UsageError(
-    `${partial} belongs to another user, who could read or change what is downloaded: remove it, or name another file`,
+    `${partial} belongs to another user, who could read or change the download: remove it, or choose another file`,
   );
 
 /** An error of the disk, not of the connection. */
@@ -196,5 +196,5 @@ function refusal(response: Response, body: Readonly<Record<string, unknown>>): F
 const lost = (what: string, offset: number, size: number): Failure =>
   new Failure(
     "unreachable",
-    `the connection broke too often: ${offset} of ${size} bytes were ${what}; repeat the command to resume`,
+    `the connection failed too often: ${offset} of ${size} bytes were ${what}; repeat the command to resume`,
   );

@@ -118,7 +118,7 @@ test("on a terminal the token is asked for, and not shown", async () => {
   expect(terminal.text).not.toContain(cli.server.adminToken);
   const up = parleyCommand("up", "--port", "0", "--data", join(home, "data"));
   await using start = new Terminal(up, { HOME: home, NO_COLOR: "1" });
-  await start.shows(/ {2}commands {3}use the context prod: parley use - leads them here\n/);
+  await start.shows(/ {2}commands {3}use the context prod: parley use - points them here\n/);
   await using listing = new Terminal(parleyCommand("apps", "list"), { HOME: home });
   await listing.shows(/Using http\S+ \(context prod\)/);
 });

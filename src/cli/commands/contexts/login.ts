@@ -22,7 +22,7 @@ export async function login(input: Input): Promise<CommandResult> {
   const other = contexts(input.env).find((one) => one.name === name && one.url !== url);
   if (other)
     throw new UsageError(
-      `the context ${name} is ${other.url}: choose another name with --name, or forget it with "parley logout ${name}"`,
+      `the context ${name} is ${other.url}: choose another name with --name, or remove it with "parley logout ${name}"`,
     );
   const context: Context = { name, url, controlUrl, token: await tokenFor(input, controlUrl) };
   await tryOut(context);
@@ -32,7 +32,7 @@ export async function login(input: Input): Promise<CommandResult> {
     value: { name, url, controlUrl, current: true },
     text: fields({ context: name, url, ...(controlUrl !== url && { "control plane": controlUrl }) }),
     notes: [
-      `Commands use ${name} from now on; "parley use -" returns to services of this machine.`,
+      `Commands use ${name} from now on; "parley use -" goes back to services on this machine.`,
       ...overriding(input.env),
     ],
   };
@@ -43,7 +43,7 @@ function secureAddress(input: Input, text: string, from: string): string {
   const url = addressIn(text, from);
   if (url.startsWith("https:") || isThisMachine(url) || input.isOn("insecure")) return url;
   throw new UsageError(
-    `${from} begins with http, so everyone on the way could read the token: use https, or accept that with --insecure`,
+    `${from} begins with http, so anyone on the network could read the token: use https, or accept the risk with --insecure`,
   );
 }
 
@@ -64,7 +64,7 @@ const tokenFor = (input: Input, controlUrl: string): Promise<string> =>
 
 async function tokenFromInput(): Promise<string> {
   const bytes = await Bun.stdin.slice(0, TOKEN_MAX_BYTES).text();
-  if (bytes.trim() === "") throw new UsageError("--token-stdin: there is no token on stdin");
+  if (bytes.trim() === "") throw new UsageError("--token-stdin: stdin had no token");
   return bytes.trim();
 }
 
@@ -78,6 +78,6 @@ async function tryOut({ controlUrl, token }: Context): Promise<void> {
     await controlPlane(new Input([], flags, {}), tokenCredential(token, "this login")).get("/node");
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw new Failure(error.code, `${error.message.replace(/; name the right address.*/, "")}; nothing was kept`);
+    throw new Failure(error.code, `${error.message.replace(/; name the right address.*/, "")}; nothing was saved`);
   }
 }

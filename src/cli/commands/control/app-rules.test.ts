@@ -30,7 +30,7 @@ test("rules are added, replaced, moved and removed one by one, and shown as a ta
   const none = await rules(app);
   expect([none.stdout, none.stderr]).toEqual([
     "",
-    `${app} has no channel rules: messages are not kept, and lost members leave at once.\n`,
+    `${app} has no channel rules: messages are not stored, and members who lose their connection leave at once.\n`,
   ]);
   await rules(app, "--add=chat/*", "--messages=500", "--seconds=7d");
   await rules(app, "--add=**", "--grace=30");
@@ -61,7 +61,7 @@ test("a rule behind one that matches all of its channels is named on stderr, als
   const first = await rules(app, "--add=chat/**", "--grace=30");
   expect(first.stderr).toBe("");
   const note =
-    "Rule 2, chat/*, never applies: rule 1, chat/**, matches all of its channels first. Move it with --add 'chat/*' … --at 1.\n";
+    "Rule 2, chat/*, never applies: rule 1, chat/**, already matches all of its channels. Move it with --add 'chat/*' … --at 1.\n";
   const added = await rules(app, "--add=chat/*", "--messages=5", "--seconds=60");
   expect([added.exitCode, added.stderr]).toEqual([0, note]);
   const shown = await rules(app, "--json");
@@ -95,9 +95,9 @@ test("what is wrong is refused with the flag or the field, and changes nothing",
     [["--add=a", "--messages=5"], 2, "history needs both --messages and --seconds"],
     [["--add=a"], 2, "the rule would change nothing: give it --messages and --seconds, or --grace"],
     [["--add=a", "--messages=5", "--seconds=7w"], 2, '--seconds is "7w"; it must be a number of seconds, or a time'],
-    [["--add=a", "--grace=5", "--at=0"], 2, "--at is 0; the first place is 1"],
+    [["--add=a", "--grace=5", "--at=0"], 2, "--at is 0; positions start at 1"],
     [["--add=", "--grace=5"], 2, "--add must not be empty"],
-    [["--remove=other"], 2, "there is no rule with the pattern other; there are kept"],
+    [["--remove=other"], 2, "no rule has the pattern other; the patterns are kept"],
     [["--set=/nowhere/rules.json"], 2, "--set /nowhere/rules.json cannot be read"],
     [[file("broken.json", "[")], 2, "broken.json is not JSON"],
     [[file("object.json", "{}")], 2, "object.json must contain a JSON list of rules"],

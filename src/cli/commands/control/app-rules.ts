@@ -67,10 +67,12 @@ function ruleOf(pattern: string, input: Input): { rule: ChannelRule; place: numb
   const graceSec = input.seconds("grace") ?? 0;
   const place = input.whole("at");
   if ((messages === undefined) !== (seconds === undefined))
-    throw new UsageError("history needs both --messages and --seconds: what is older or more than that is removed");
+    throw new UsageError(
+      "history needs both --messages and --seconds; anything older or beyond that number is removed",
+    );
   if (messages === undefined && graceSec === 0)
     throw new UsageError("the rule would change nothing: give it --messages and --seconds, or --grace");
-  if (place === 0) throw new UsageError("--at is 0; the first place is 1");
+  if (place === 0) throw new UsageError("--at is 0; positions start at 1");
   const history = messages === undefined || seconds === undefined ? {} : { history: { messages, seconds } };
   return { rule: { pattern, ...history, graceSec }, place };
 }
@@ -87,7 +89,7 @@ function without(pattern: string, current: readonly ChannelRule[]): ChannelRule[
   if (others.length < current.length) return others;
   const known = current.map((rule) => rule.pattern).join(", ");
   throw new UsageError(
-    `there is no rule with the pattern ${pattern}; ${known === "" ? "the application has none" : `there are ${known}`}`,
+    `no rule has the pattern ${pattern}; ${known === "" ? "the application has no rules" : `the patterns are ${known}`}`,
   );
 }
 
@@ -103,8 +105,7 @@ function listIn(file: string): unknown[] {
 }
 
 function textIn(file: string): string {
-  if (file === "-" && process.stdin.isTTY)
-    throw new UsageError("a list of rules is needed: pipe it to stdin, or name a file");
+  if (file === "-" && process.stdin.isTTY) throw new UsageError("no rules given: pipe a list to stdin, or pass a file");
   try {
     return readFileSync(file === "-" ? 0 : file, "utf8");
   } catch (error) {
@@ -118,7 +119,9 @@ function shown({ name, channelRules = [] }: AppWithRules): CommandResult {
     return {
       value,
       text: "",
-      notes: [`${name} has no channel rules: messages are not kept, and lost members leave at once.`],
+      notes: [
+        `${name} has no channel rules: messages are not stored, and members who lose their connection leave at once.`,
+      ],
     };
   const rows = channelRules.map(({ pattern, history, graceSec }, at) => [
     at + 1,
@@ -137,7 +140,7 @@ const shadowed = (rules: readonly ChannelRule[]): string[] =>
     return by < 0
       ? []
       : [
-          `Rule ${at + 1}, ${pattern}, never applies: rule ${by + 1}, ${rules[by]?.pattern}, matches all of its channels first. Move it with --add '${pattern}' … --at ${by + 1}.`,
+          `Rule ${at + 1}, ${pattern}, never applies: rule ${by + 1}, ${rules[by]?.pattern}, already matches all of its channels. Move it with --add '${pattern}' … --at ${by + 1}.`,
         ];
   });
 

@@ -141,7 +141,7 @@ export async function plan(input: Input): Promise<CommandResult> {
   const edit = { plan, ...others };
   if ([...Object.values(plan), ...Object.values(others)].every((one) => one === undefined))
     throw new UsageError(
-      "nothing to change: name --max-connections, --max-messages, --max-history-bytes, --name, --retention-days, --max-recording-bytes-total, --meeting-retention-days, --frame-origins or --console-payloads",
+      "nothing to change: pass --max-connections, --max-messages, --max-history-bytes, --name, --retention-days, --max-recording-bytes-total, --meeting-retention-days, --frame-origins or --console-payloads",
     );
   const server = controlPlane(input);
   const path = appPath(input);
@@ -164,7 +164,7 @@ export async function rotateSecret(input: Input): Promise<CommandResult> {
   if (hasEnded)
     await confirm(
       input,
-      `end the present app secret of ${input.operand(0)}, and the access tokens made with it, now`,
+      `end the current app secret of ${input.operand(0)}, and the access tokens made with it, now`,
       () => server.get(path),
     );
   const response = await server.post<{ secretKey: string }>(`${path}/secret-key/rotate`, options);

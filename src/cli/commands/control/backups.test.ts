@@ -23,7 +23,7 @@ test("a backup is started, listed, downloaded and deleted", async () => {
   const { name, bytes } = await found("it is listed", async () => (await jsonLines<Backup>("backups list"))[0]);
   const list = await run("backups list");
   expect(list.stdout).toMatch(new RegExp(`^${name} +\\d{4}-.*Z +\\d`, "m"));
-  expect(list.stderr).toContain("None are scheduled: PARLEY_BACKUP_EVERY is not set.");
+  expect(list.stderr).toContain("No schedule: PARLEY_BACKUP_EVERY is not set.");
 
   const file = join(folder, "downloaded.backup");
   expect(await json(`backups download ${name} ${file}`)).toEqual({ name, file, bytes });

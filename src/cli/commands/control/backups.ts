@@ -53,10 +53,10 @@ function notesOf(state: State): string[] {
       "This service keeps no backups: set PARLEY_BACKUP_TO, and PARLEY_BACKUP_EVERY for a schedule (docs/backups.md).",
     ];
   const notes = [scheduleOf(state)];
-  if (data === null) notes.unshift("The list needs the role admin.");
+  if (data === null) notes.unshift("Listing them needs the role admin.");
   else if (problem !== null) notes.unshift(`The backups cannot be listed: ${problem}.`);
   else if (data.length === 0) notes.unshift("There are no backups yet.");
-  if (making) notes.push(`One is being made${making.isHere ? "" : " by another node"}${shareOf(making)}.`);
+  if (making) notes.push(`One is running${making.isHere ? "" : " on another node"}${shareOf(making)}.`);
   if (failures > 0 && lastFailure)
     notes.push(`The last attempt failed at ${time(lastFailure.at)}${lastFailure.why ? `: ${lastFailure.why}` : ""}.`);
   if (notRemoved !== null) notes.push(`Old ones could not be deleted: ${notRemoved}.`);
@@ -64,9 +64,9 @@ function notesOf(state: State): string[] {
 }
 
 function scheduleOf({ everySeconds, nextAt, health }: State): string {
-  if (everySeconds === null) return "None are scheduled: PARLEY_BACKUP_EVERY is not set.";
+  if (everySeconds === null) return "No schedule: PARLEY_BACKUP_EVERY is not set.";
   const late = health === "late" ? " None has succeeded for twice that time." : "";
-  return `One is made every ${everySeconds} s; the next is due at ${time(nextAt ?? undefined)}.${late}`;
+  return `One runs every ${everySeconds} s; the next is due at ${time(nextAt ?? undefined)}.${late}`;
 }
 
 const shareOf = ({ bytes, total }: NonNullable<State["making"]>): string =>

@@ -133,13 +133,13 @@ test("a publishable key is created, edited, listed and revoked", async () => {
 test("the secret of a secret key is printed only when it is created and when it is rotated, with a note", async () => {
   const app = await newApp();
   const made = await run(`keys create --app ${app} --type secret --channels ** --actions publish`);
-  expect(made.stderr).toContain("shown only this once");
+  expect(made.stderr).toContain("it is not shown again");
   const { key = "", secret = "" } = fieldsOf(made.stdout);
   expect(secret).toMatch(/^sk_secret_/);
   expect((await run(`keys show ${key}`)).stdout).not.toContain("sk_secret_");
 
   const rotated = await run(`keys rotate ${key} --grace 3600`);
-  expect(rotated.stderr).toContain("shown only this once");
+  expect(rotated.stderr).toContain("it is not shown again");
   expect(fieldsOf(rotated.stdout).secret).not.toBe(secret);
   const before = Math.floor(Date.now() / 1000);
   const retired = await json(`keys rotate ${key} --retire-previous --yes`);
@@ -190,7 +190,7 @@ test("a refused token is reported with its reason, and exit code 1", async () =>
   expect(asJson.exitCode).toBe(1);
   expect(JSON.parse(asJson.stdout)).toEqual({ valid: false, error: "invalid_token", reason: expect.any(String) });
   const empty = await parley(["token", "check", "-"], { env: cli.server.env });
-  expect([empty.exitCode, empty.stderr]).toEqual([2, "parley: stdin contained no token\n"]);
+  expect([empty.exitCode, empty.stderr]).toEqual([2, "parley: stdin had no token\n"]);
 });
 
 test("a revoked key mints no tokens, and its tokens are refused", async () => {
@@ -224,13 +224,13 @@ test("without an admin token the error says how to set it, and with a wrong one 
   const url = cli.server.url;
   const none = await parley(["keys", "list", "--url", url]);
   expect(none.exitCode).toBe(2);
-  expect(none.stderr).toContain("set PARLEY_OPERATOR_TOKEN, or name a file that contains it with --admin-token-file");
-  expect(none.stderr).toContain("or name its data folder with --data");
+  expect(none.stderr).toContain("set PARLEY_OPERATOR_TOKEN, or pass a file with --admin-token-file");
+  expect(none.stderr).toContain("or pass the data folder with --data");
   const wrong = await parley(["keys", "list", "--url", url], { env: { PARLEY_ADMIN_TOKEN: "parley_admin_wrong" } });
   expect(wrong).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: `parley: the token of PARLEY_ADMIN_TOKEN is not this server's, or no longer valid (${url})\n`,
+    stderr: `parley: the token of PARLEY_ADMIN_TOKEN is no longer valid, or belongs to another server (${url})\n`,
   });
   const noKey = await parley(["token", "mint", "--peer", "a", "--url", url]);
   expect([noKey.exitCode, noKey.stderr]).toEqual([
@@ -265,12 +265,12 @@ test("the error about an unreachable server has its address and how to start one
   const unreachable = await parley(["apps", "list", "--url", url], { env: { PARLEY_ADMIN_TOKEN: "x" } });
   expect(unreachable.exitCode).toBe(1);
   expect(unreachable.stderr).toBe(
-    `parley: no server can be reached at ${url} (connection refused); start one with "parley up"; if it listens on another port: --url http://127.0.0.1:PORT, or export PARLEY_URL\n`,
+    `parley: cannot reach a server at ${url} (connection refused); start one with "parley up"; if it listens on another port: --url http://127.0.0.1:PORT, or export PARLEY_URL\n`,
   );
   const elsewhere = await parley(["apps", "list", "--url", "http://parley.invalid"], {
     env: { PARLEY_ADMIN_TOKEN: "x" },
   });
-  expect(elsewhere.stderr).toEndWith("; name the right address with --url or PARLEY_URL\n");
+  expect(elsewhere.stderr).toEndWith("; set the right address with --url or PARLEY_URL\n");
   const asJson = await parley(["apps", "list", "--json"], { env: { PARLEY_ADMIN_TOKEN: "x", PARLEY_URL: url } });
   expect(JSON.parse(asJson.stderr)).toMatchObject({ error: "unreachable", message: expect.stringContaining(url) });
 });
@@ -297,10 +297,7 @@ test("the error about a missing control plane says where it may be", async () =>
   const absent = { error: "not_found", message: CODES.not_found.text };
   using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json(absent, { status: 404 }) });
   const { exitCode, stderr } = await run(`apps list --url http://127.0.0.1:${other.port}`);
-  expect([exitCode, stderr]).toEqual([
-    1,
-    expect.stringContaining("with PARLEY_ADMIN_LISTEN it has a separate address"),
-  ]);
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining("PARLEY_ADMIN_LISTEN gives it a separate address")]);
 });
 
 test("a wrong value is refused without a request to the server", async () => {
@@ -309,7 +306,7 @@ test("a wrong value is refused without a request to the server", async () => {
     ["apps show ..", '".." is not the id or name of an application'],
     [
       "keys create --app demo --type secret --channels ** --actions publish --origins *",
-      "a secret key has no --origins",
+      "--origins does not apply to a secret key",
     ],
     ["keys create --app demo --type publishable --channels ** --actions publish", "a publishable key needs --origins"],
     ["keys create --app demo --type public --channels ** --actions publish", "allowed: publishable, secret"],

@@ -71,6 +71,6 @@ export async function data(input: Input): Promise<CommandResult> {
       table(["TO CHANGE", "USE"], changesOf(found.data)),
       table(["PLACE", ...(app === undefined ? ["BYTES"] : []), "WHERE"], places),
     ].join("\n"),
-    notes: ["Everything else is fixed: docs/data.md says by what."],
+    notes: ["Everything else is fixed; docs/data.md explains why."],
   };
 }

@@ -30,7 +30,7 @@ const ROOT = "/signalling/keys";
 const keyPath = (input: Input): string => `${ROOT}/${input.id(0, "the id of a key (pk_live_… or sk_id_…)")}`;
 
 const SHOWN_ONCE =
-  "The secret is shown only this once: save it now. Use it together with the key's id, as PARLEY_KEY=KEY:SECRET.";
+  "Save the secret now: it is not shown again. Use it together with the key's id, as PARLEY_KEY=KEY:SECRET.";
 
 /** With the name of the application, which costs a request: JSON has the id. */
 const shown = async (input: Input, server: Server, key: Key): Promise<Pick<CommandResult, "value" | "text">> => ({
@@ -60,7 +60,7 @@ export async function create(input: Input): Promise<CommandResult> {
   if (type === "publishable" && !allowedOrigins)
     throw new UsageError("a publishable key needs --origins: 'https://example.com', '*' for every origin, '' for none");
   if (type === "secret" && allowedOrigins)
-    throw new UsageError("a secret key has no --origins, because browsers must not have it");
+    throw new UsageError("--origins does not apply to a secret key, which browsers must never have");
   const wanted = {
     app: input.required("app"),
     type,
@@ -124,7 +124,7 @@ export async function edit(input: Input): Promise<CommandResult> {
     label: input.textOrNull("label"),
   };
   if (Object.values(edit).every((value) => value === undefined))
-    throw new UsageError("nothing to change: name --channels, --actions, --origins, --turn or --label");
+    throw new UsageError("nothing to change: pass --channels, --actions, --origins, --turn or --label");
   const server = controlPlane(input);
   return shown(input, server, await server.patch<Key>(keyPath(input), edit));
 }
@@ -146,7 +146,7 @@ export async function rotate(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = keyPath(input);
   if (endsNow(options))
-    await confirm(input, `end the present secret of ${input.operand(0)}, and its tokens, now`, () => server.get(path));
+    await confirm(input, `end the current secret of ${input.operand(0)}, and its tokens, now`, () => server.get(path));
   const response = await server.post<Rotated>(`${path}/rotate`, options);
   const text = fields({
     key: response.keyId,

@@ -9,8 +9,8 @@ const { run, json, jsonLines } = cli;
 
 test("an operator is created, listed and revoked; its token works for the commands, and one of the role read changes nothing", async () => {
   const made = await run("operators create ann --role read");
-  expect(made.stderr).toContain("shown only this once");
-  expect(made.stderr).toContain("Commands take it as PARLEY_OPERATOR_TOKEN");
+  expect(made.stderr).toContain("it is not shown again");
+  expect(made.stderr).toContain("Commands read it from PARLEY_OPERATOR_TOKEN");
   const [, id = ""] = /^id +(\w+)$/m.exec(made.stdout) ?? [];
   const [, token = ""] = /^token +(op_[\w-]{48})$/m.exec(made.stdout) ?? [];
   const env = { ...cli.server.env, PARLEY_OPERATOR_TOKEN: token };

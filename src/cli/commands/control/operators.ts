@@ -49,7 +49,7 @@ export async function create(input: Input): Promise<CommandResult> {
   return {
     value: operator,
     text: describe(operator),
-    notes: ["The token is shown only this once: save it now. Commands take it as PARLEY_OPERATOR_TOKEN."],
+    notes: ["Save the token now: it is not shown again. Commands read it from PARLEY_OPERATOR_TOKEN."],
   };
 }
 
@@ -89,7 +89,7 @@ export async function audit(input: Input): Promise<CommandResult> {
     if (value !== undefined) query.set(name, value);
   }
   const response = await controlPlane(input).get<{ data: AuditEntry[]; next: string | null }>(`/audit?${query}`);
-  if (response.data.length === 0) return { value: response.data, text: "", notes: ["There are no such changes."] };
+  if (response.data.length === 0) return { value: response.data, text: "", notes: ["No changes match."] };
   const rows = response.data.map(({ at, who, what, on, app, appName, address }) => [
     time(at),
     who,
@@ -101,6 +101,6 @@ export async function audit(input: Input): Promise<CommandResult> {
   return {
     value: response.data,
     text: table(["TIME", "WHO", { prose: "WHAT" }, "ON", "APP", "ADDRESS"], rows),
-    notes: response.next === null ? [] : [`There are more: --after ${response.next}`],
+    notes: response.next === null ? [] : [`More entries: --after ${response.next}`],
   };
 }

@@ -28,7 +28,8 @@ export class TailText {
   async of(event: JsonObject): Promise<string> {
     const { at, kind, channel, peerId, to, nodeId } = event;
     const head = `${this.paint(DIM, timeOf(at))}  ${this.paint(COLOURS[text(kind)] ?? "", text(kind).padEnd(KIND))}`;
-    if (kind === "dropped") return `${head}  ${text(event.count)} events are missing here; a narrower filter shows all`;
+    if (kind === "dropped")
+      return `${head}  ${text(event.count)} events were skipped here; use a narrower filter to see all`;
     const peers = to === undefined ? text(peerId) : `${text(peerId)} → ${text(to)}`;
     const columns = [pad(await this.nameOf(text(event.app)), APP), pad(text(channel), CHANNEL), pad(peers, PEER)];
     const details = [...columns, detailsOf(event)].join("  ").trimEnd();

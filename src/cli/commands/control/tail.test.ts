@@ -18,7 +18,7 @@ describe("parley tail", () => {
 
   test("begins with a note on stderr, and ends with 0 at Ctrl-C", async () => {
     const one = tail();
-    await one.has("stderr", "Ctrl-C ends it");
+    await one.has("stderr", "press Ctrl-C to stop");
     expect(await one.stop()).toBe(0);
     expect(one.stdout).toBe("");
   });
@@ -41,7 +41,7 @@ describe("parley tail", () => {
     ["--channel a/***", 1, "channel: a pattern must not contain '***'."],
     ["--app nothing-of-that-name", 1, "app: there is no application"],
     ["--key sk_id_1:sk_secret_2", 1, "never send a secret here"],
-    ["--url http://127.0.0.1:1", 1, "no server can be reached at http://127.0.0.1:1"],
+    ["--url http://127.0.0.1:1", 1, "cannot reach a server at http://127.0.0.1:1"],
   ])("%s is refused with a sentence", async (flags, code, message) => {
     const { exitCode, stderr } = await kit.run(`tail ${flags}`);
     expect([exitCode, stderr]).toEqual([code, expect.stringContaining(message)]);
@@ -49,7 +49,10 @@ describe("parley tail", () => {
 
   test("says which credential is wrong", async () => {
     const { exitCode, stderr } = await kit.runWith({ PARLEY_ADMIN_TOKEN: "wrong" }, "tail");
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("PARLEY_ADMIN_TOKEN is not this server's")]);
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringContaining("PARLEY_ADMIN_TOKEN is no longer valid, or belongs to another server"),
+    ]);
   });
 
   test("says when the server is gone, and goes on trying", async () => {
@@ -83,7 +86,7 @@ describe("a line", () => {
       '03:04:05.006  send         shop                                ann → bob         3 B  {"a":1}  @n1',
       "03:04:05.006  presence     shop          chat/1                ann               left  @n1",
       "03:04:05.006  close        shop                                ann               4011  @n1",
-      "03:04:05.006  dropped      12 events are missing here; a narrower filter shows all",
+      "03:04:05.006  dropped      12 events were skipped here; use a narrower filter to see all",
     ]);
   });
 

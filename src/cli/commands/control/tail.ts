@@ -35,8 +35,8 @@ export async function tail(input: Input): Promise<undefined> {
   while (!signal.aborted) {
     try {
       const why = await follow(server, path, signal, print, async () => {
-        if (!isFirst) await note("connected again; what happened meanwhile is missing");
-        else if (!isJson) await note(`the tail of ${server.origin}; Ctrl-C ends it`);
+        if (!isFirst) await note("reconnected; events from the time in between are missing");
+        else if (!isJson) await note(`tailing ${server.origin}; press Ctrl-C to stop`);
         isFirst = false;
       });
       if (!signal.aborted) await note(`${why}; reconnecting`);
@@ -72,7 +72,7 @@ async function follow(
       rest = lines.pop() ?? "";
       await print(lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice("data: ".length)));
     }
-    return "the server has ended the stream";
+    return "the server ended the stream";
   } catch (error) {
     if (error instanceof Failure) throw error;
     return silent.signal.aborted ? "the server has been silent" : "the connection was lost";

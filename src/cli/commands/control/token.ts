@@ -78,8 +78,8 @@ export async function check(input: Input): Promise<CommandResult> {
 export async function tokenOf(input: Input): Promise<string> {
   const operand = input.operand(0) || "-";
   if (operand === "-" && process.stdin.isTTY)
-    throw new UsageError("a token is needed: give it as TOKEN, or pipe it to stdin");
+    throw new UsageError("no token given: pass it as TOKEN, or pipe it to stdin");
   const token = operand === "-" ? (await Bun.stdin.text()).trim() : operand;
-  if (token === "") throw new UsageError("stdin contained no token");
+  if (token === "") throw new UsageError("stdin had no token");
   return token;
 }

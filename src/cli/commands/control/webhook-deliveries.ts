@@ -64,7 +64,7 @@ export async function deliveries(input: Input): Promise<CommandResult> {
     data.push(...page.data);
     next = page.next;
   }
-  if (data.length === 0) return { value: data, text: "", notes: ["There are no such deliveries."] };
+  if (data.length === 0) return { value: data, text: "", notes: ["No deliveries match."] };
   const rows = data.map((one) => [
     one._id,
     time(one.at),

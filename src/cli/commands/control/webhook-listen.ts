@@ -45,7 +45,7 @@ export async function listen(input: Input): Promise<undefined> {
     if (!input.isOn("quiet"))
       await write(
         Bun.stderr,
-        `parley: listening at http://127.0.0.1:${receiver.port}/${made ? ` to the application ${escaped(appNamed(input))}` : ""}; Ctrl-C ends it\n`,
+        `parley: listening at http://127.0.0.1:${receiver.port}/${made ? ` to the application ${escaped(appNamed(input))}` : ""}; press Ctrl-C to stop\n`,
       );
     await ended.promise;
   } finally {
@@ -62,7 +62,7 @@ function secretIn(input: Input): string | undefined {
   if (!text) return undefined;
   if (!isSecret(text.trim()))
     throw new UsageError(
-      `${file === undefined ? "PARLEY_WEBHOOK_SECRET" : "--secret-file"} must have a secret that begins with whsec_`,
+      `${file === undefined ? "PARLEY_WEBHOOK_SECRET" : "--secret-file"} must contain a secret that begins with whsec_`,
     );
   return text.trim();
 }
@@ -87,7 +87,7 @@ function receiverAt(port: number, parts: Omit<ConstructorParameters<typeof Recei
     return new Receiver({ ...parts, port });
   } catch (error) {
     if ((error as { code?: string }).code !== "EADDRINUSE") throw error;
-    throw new UsageError(`port ${port} is in use: choose another with --port, and allow that in PARLEY_WEBHOOK_ALLOW`);
+    throw new UsageError(`port ${port} is in use: choose another with --port, and allow it in PARLEY_WEBHOOK_ALLOW`);
   }
 }
 
@@ -104,7 +104,7 @@ async function makeFor(receiver: Receiver, input: Input): Promise<Made> {
   try {
     if (!isThisMachine(controlUrl(input)))
       throw new UsageError(
-        "the service is on another machine, which cannot reach this one: make a webhook that reaches it through a tunnel, and give its secret with --secret-file",
+        "the service is on another machine, which cannot reach this one: create a webhook that reaches it through a tunnel, and pass its secret with --secret-file",
       );
     await removeEarlier(server, path, url);
     const made = await server.post<Webhook & { secret: string }>(path, {

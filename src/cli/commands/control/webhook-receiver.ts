@@ -41,10 +41,10 @@ export function whyNotVerified(secret: string, headers: Headers, body: Uint8Arra
   const [id, timestamp, signature] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) =>
     headers.get(name),
   );
-  if (!id || !timestamp || !signature) return "it lacks webhook-id, webhook-timestamp or webhook-signature";
+  if (!id || !timestamp || !signature) return "webhook-id, webhook-timestamp or webhook-signature is missing";
   if (!/^\d{1,12}$/.test(timestamp)) return "webhook-timestamp is not a time";
   if (Math.abs(nowMs / 1000 - Number(timestamp)) > TOLERANCE_SECONDS)
-    return "webhook-timestamp is over five minutes away";
+    return "webhook-timestamp is more than five minutes off";
   const key = Buffer.from(secret.slice("whsec_".length), "base64");
   const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest();
   const fits = signature.split(" ").some((one) => {
@@ -52,7 +52,7 @@ export function whyNotVerified(secret: string, headers: Headers, body: Uint8Arra
     const given = Buffer.from(text, "base64");
     return version === "v1" && given.length === expected.length && timingSafeEqual(given, expected);
   });
-  return fits ? undefined : "the signature is not that of this secret, or the body was changed";
+  return fits ? undefined : "the signature does not match this secret, or the body was changed";
 }
 
 export class Receiver {
@@ -80,7 +80,7 @@ export class Receiver {
 
   private async take(request: Request): Promise<Response> {
     if (request.method !== "POST")
-      return new Response("This is a receiver of webhooks, which are sent with POST.\n", { status: 405 });
+      return new Response("This address receives webhooks, which are sent with POST.\n", { status: 405 });
     const body = new Uint8Array(await request.arrayBuffer());
     const id = request.headers.get("webhook-id");
     const why = whyNotVerified(await this.parts.secret, request.headers, body, Date.now());

@@ -39,8 +39,8 @@ interface Health {
   readonly lastError: string | null;
 }
 
-const SHOWN_ONCE = "The secret is shown only this once: save it now. Receivers verify every request with it.";
-const WHY_DISABLED = { request: "on request", gone: "it answered 410", failing: "nothing succeeded for five days" };
+const SHOWN_ONCE = "Save the secret now: it is not shown again. Receivers verify every request with it.";
+const WHY_DISABLED = { request: "on request", gone: "it answered 410", failing: "nothing has succeeded for five days" };
 
 export const webhooksPath = (input: Input): string => `/apps/${encodeURIComponent(appNamed(input))}/webhooks`;
 export const webhookPath = (input: Input): string => `${webhooksPath(input)}/${input.id(0, "the id of a webhook")}`;
@@ -105,7 +105,7 @@ export async function create(input: Input): Promise<CommandResult> {
   const made = await controlPlane(input).post<Webhook>(webhooksPath(input), wanted);
   return {
     ...shown(made),
-    notes: [SHOWN_ONCE, `"parley webhooks test ${made._id}${appFlag(input)}" sends a first event.`],
+    notes: [SHOWN_ONCE, `"parley webhooks test ${made._id}${appFlag(input)}" sends a test event.`],
   };
 }
 
@@ -131,7 +131,7 @@ export async function edit(input: Input): Promise<CommandResult> {
   };
   if (Object.values(edit).every((value) => value === undefined))
     throw new UsageError(
-      "nothing to change: name --address, --events, --channels, --description, --headers-file or --disabled",
+      "nothing to change: pass --address, --events, --channels, --description, --headers-file or --disabled",
     );
   return shown(await controlPlane(input).patch<Webhook>(webhookPath(input), edit));
 }

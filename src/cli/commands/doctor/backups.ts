@@ -39,26 +39,29 @@ export function backupOutcome(backups: BackupEvidence): Outcome {
   const age = ageOf(backups);
   if (everySeconds === null && (age === undefined || age > LATELY_DAYS * DAY_SECONDS))
     return attention(
-      `none are scheduled, and none was made in the last ${LATELY_DAYS} days`,
+      `no schedule is set, and no backup was made in the last ${LATELY_DAYS} days`,
       `set PARLEY_BACKUP_TO and PARLEY_BACKUP_EVERY, or run "parley backup FILE" regularly; ${TRY_IT}`,
     );
   if (problem !== null)
-    return attention(`those that are kept cannot be listed: ${problem}`, "mount it, or correct its permissions");
+    return attention(`the backups cannot be listed: ${problem}`, "mount it, or correct its permissions");
   if (target?.isInDataFolder)
     return attention(
-      "they are in the data folder: what destroys its disk destroys them too",
+      "they are in the data folder: if its disk fails, they are lost too",
       "set PARLEY_BACKUP_TO to another disk or a bucket",
     );
   if (target?.kind === "bucket" && !isEncrypted)
     return attention(
-      "they are in a bucket, not encrypted: who can read it can read messages and recordings",
-      "set PARLEY_BACKUP_KEY (make one: openssl rand -base64 32), and keep a copy of it in another place",
+      "they are in a bucket, unencrypted: anyone who can read the bucket can read messages and recordings",
+      "set PARLEY_BACKUP_KEY (make one: openssl rand -base64 32), and keep a copy of it somewhere else",
     );
   const made = `${everySeconds === null ? "made by hand" : `scheduled every ${span(everySeconds)}`}, ${
     age === undefined ? "none yet" : `the last one ${span(age)} ago`
   }, ${isEncrypted ? "encrypted" : "not encrypted"}`;
   if (!hasDatabase)
-    return unchecked(`${made}; PostgreSQL is not in them`, `use pg_dump --format=custom just before, and ${TRY_IT}`);
+    return unchecked(
+      `${made}; they do not include PostgreSQL`,
+      `use pg_dump --format=custom just before, and ${TRY_IT}`,
+    );
   return ok(made);
 }
 

@@ -15,7 +15,7 @@ const NAMED_KEYS_MAX = 5;
 const UNAUTHORIZED = [401, 403, 404, 421, 429];
 
 /** The control plane reads the store for this. */
-const NOT_ANSWERED = unchecked("the server could not answer", "run doctor again when its store is reachable");
+const NOT_ANSWERED = unchecked("the server could not check this", "run doctor again once its store is reachable");
 const fromPublicUrl = "run doctor from another machine, with --public-url https://your.address";
 
 function readiness({ ready, publicUrl }: Evidence): Outcome {
@@ -23,7 +23,10 @@ function readiness({ ready, publicUrl }: Evidence): Outcome {
     return attention(`/readyz answers 200, but reports: ${ready.wrong.join("; ")}`, "fix what it reports");
   if (ready.status === 200) return ok(`${publicUrl.origin}/readyz answers 200`);
   if (ready.status === undefined)
-    return unchecked(`${publicUrl.origin}/readyz does not answer`, "name the address of clients with --public-url");
+    return unchecked(
+      `${publicUrl.origin}/readyz does not answer`,
+      "pass the address that clients use with --public-url",
+    );
   return serious(
     `/readyz answers ${ready.status}: ${ready.wrong.join("; ") || "no reason given"}`,
     "fix the listed checks",
@@ -32,12 +35,12 @@ function readiness({ ready, publicUrl }: Evidence): Outcome {
 
 function encryption({ publicUrl, isOutside }: Evidence, { hasTls, host, trustedProxies }: NodeFacts): Outcome {
   if (publicUrl.protocol === "https:") return ok(`clients connect over TLS: ${publicUrl.origin}`);
-  if (hasTls) return ok("the node serves https and wss itself");
+  if (hasTls) return ok("the node serves https and wss directly");
   const todo = "set PARLEY_TLS_CERT and PARLEY_TLS_KEY, or put a proxy with TLS in front (deploy/nginx, deploy/caddy)";
   if (isOutside)
     return serious(`${publicUrl.origin} is not encrypted: tokens and messages can be read in transit`, todo);
   if (isLoopback(host) || trustedProxies > 0)
-    return unchecked("this address is not encrypted; a proxy in front may be", fromPublicUrl);
+    return unchecked("this address is not encrypted; a proxy in front of it may be", fromPublicUrl);
   return serious(`the node listens on ${host} without TLS`, todo);
 }
 
@@ -47,7 +50,7 @@ function proxies({ publicUrl }: Evidence, { hasTls, trustedProxies }: NodeFacts)
   // If the node does not use TLS itself, a proxy in front of it terminates TLS.
   if (publicUrl.protocol === "https:" && !hasTls)
     return serious(
-      "there is a proxy, and PARLEY_TRUSTED_PROXIES is not set: all clients share the address of the proxy, and its rate limits",
+      "there is a proxy, but PARLEY_TRUSTED_PROXIES is not set: all clients share the proxy's address and its rate limits",
       "set PARLEY_TRUSTED_PROXIES to the addresses of the proxy",
     );
   return unchecked("no proxy is trusted", "behind a proxy, set PARLEY_TRUSTED_PROXIES to its addresses");
@@ -57,17 +60,18 @@ function publicAddress({ publicUrl, isOutside }: Evidence, { publicUrls }: NodeF
   const isNamed = publicUrls.some((url) => new URL(url).host === publicUrl.host);
   if (isNamed) return ok(`PARLEY_PUBLIC_URL names ${publicUrl.host}`);
   const todo = "set PARLEY_PUBLIC_URL to the addresses of the service, such as https://realtime.example.com";
-  if (isOutside) return attention(`PARLEY_PUBLIC_URL does not name ${publicUrl.host}`, todo);
+  if (isOutside) return attention(`PARLEY_PUBLIC_URL does not include ${publicUrl.host}`, todo);
   return publicUrls.length > 0
     ? ok(`PARLEY_PUBLIC_URL names ${publicUrls.length === 1 ? "one address" : `${publicUrls.length} addresses`}`)
     : unchecked("PARLEY_PUBLIC_URL is not set", todo);
 }
 
 function controlPlane({ control, isOutside }: Evidence, { hasAdminListener }: NodeFacts): Outcome {
-  if (hasAdminListener) return ok("dashboard, control plane and metrics have a separate address (PARLEY_ADMIN_LISTEN)");
+  if (hasAdminListener)
+    return ok("the dashboard, control plane and metrics have a separate address (PARLEY_ADMIN_LISTEN)");
   const todo = "PARLEY_ADMIN_LISTEN=127.0.0.1:9090 moves it to a separate address";
-  if (isOutside && control === 404) return ok("the control plane is not at the public address");
-  return attention("the control plane is at the address of clients, protected only by tokens", todo);
+  if (isOutside && control === 404) return ok("the control plane is not on the public address");
+  return attention("the control plane is on the address that clients use, protected only by tokens", todo);
 }
 
 function adminToken({ adminTokenChars }: Evidence): Outcome {
@@ -90,14 +94,14 @@ function metrics({ metrics, isOutside }: Evidence): Outcome {
   if (metrics === 200) return serious("/metrics answers clients without a credential", todo);
   if (metrics !== undefined && UNAUTHORIZED.includes(metrics))
     return ok(`/metrics answers clients without a credential with ${metrics}`);
-  return unchecked(`/metrics answers ${metrics ?? "nothing"}`, "name the address of clients with --public-url");
+  return unchecked(`/metrics answers ${metrics ?? "nothing"}`, "pass the address that clients use with --public-url");
 }
 
 function demo({ hasDemo, isOutside }: Evidence, { host }: NodeFacts): Outcome {
   if (hasDemo === undefined) return NOT_ANSWERED;
   if (!hasDemo) return ok("the application demo does not exist");
   const todo = 'delete it: "parley apps delete demo"';
-  const found = "the application demo exists, with keys that may do everything";
+  const found = "the application demo exists, with keys that can do everything";
   return isOutside || !isLoopback(host) ? serious(found, todo) : attention(found, todo);
 }
 
@@ -108,7 +112,7 @@ function openKeys({ openKeys }: Evidence): Outcome {
   const named = others.slice(0, NAMED_KEYS_MAX).map(({ keyId, app }) => `${keyId} of ${app}`);
   const more = others.length > NAMED_KEYS_MAX ? ` and ${others.length - NAMED_KEYS_MAX} more` : "";
   return attention(
-    `pages of every origin may use ${named.join(", ")}${more}`,
+    `pages from any origin can use ${named.join(", ")}${more}`,
     `allow only yours: "parley keys edit KEY --origins 'https://your.page'"`,
   );
 }
@@ -117,18 +121,18 @@ function firstRunFile(_: Evidence, { hasFirstRunFile }: NodeFacts): Outcome {
   if (!hasFirstRunFile) return ok("first-run.txt is deleted");
   return attention(
     "first-run.txt, with keys in clear text, is still in the data folder",
-    "delete it when you have saved its keys",
+    "delete it once you have saved its keys",
   );
 }
 
 function masterKey(_: Evidence, { masterKey, sealedKeys }: NodeFacts): Outcome {
   if (sealedKeys > 0)
     return serious(
-      `it does not open ${sealedKeys} keys: they answer 503`,
-      "restore the master key they were made with",
+      `it cannot decrypt ${sealedKeys} keys: they answer 503`,
+      "restore the master key that they were created with",
     );
   const where = masterKey === "file" ? "master.key in the data folder" : "PARLEY_MASTER_KEY";
-  return unchecked(`it opens every key, and is in ${where}`, "keep a copy apart from the backups");
+  return unchecked(`it decrypts every key, and is in ${where}`, "keep a copy of it, separate from the backups");
 }
 
 function database(_: Evidence, { database }: NodeFacts): Outcome {
@@ -156,11 +160,8 @@ function nats(_: Evidence, { nats }: NodeFacts): Outcome {
 function recordings({ backups }: Evidence, { storage }: NodeFacts): Outcome {
   if (storage.kind === "folder")
     return backups?.hasRecordings === false
-      ? unchecked(
-          "in the data folder, and not in backups (PARLEY_BACKUP_RECORDINGS)",
-          "copy recordings/ in another way",
-        )
-      : ok("in the data folder; backups have them too");
+      ? unchecked("in the data folder, but not in backups (PARLEY_BACKUP_RECORDINGS)", "back up recordings/ separately")
+      : ok("in the data folder; backups include them");
   if (!storage.isEncrypted)
     return attention("in a bucket whose endpoint is http", "give PARLEY_STORAGE_URL an https endpoint");
   return ok("in a bucket, over https");
@@ -171,9 +172,9 @@ const backup = ({ backups }: Evidence): Outcome => (backups ? backupOutcome(back
 function openFiles(_: Evidence, { openFilesLimit }: NodeFacts): Outcome {
   const todo = "raise it: ulimit -n, LimitNOFILE of systemd, ulimits of compose";
   if (openFilesLimit === null) return unchecked("the limit is unknown on this system", todo);
-  if (openFilesLimit < LOW_OPEN_FILES) return serious(`at most ${openFilesLimit}, and each connection takes one`, todo);
+  if (openFilesLimit < LOW_OPEN_FILES) return serious(`at most ${openFilesLimit}, and each connection uses one`, todo);
   if (openFilesLimit < GOOD_OPEN_FILES)
-    return attention(`at most ${openFilesLimit}, and each connection takes one`, todo);
+    return attention(`at most ${openFilesLimit}, and each connection uses one`, todo);
   return ok(`up to ${openFilesLimit}`);
 }
 
@@ -186,7 +187,8 @@ function rates(_: Evidence, facts: NodeFacts): Outcome {
       ["PARLEY_REST_REQUESTS_PER_SECOND", facts.restRequestsPerSecond],
     ] as const
   ).flatMap(([name, rate]) => (rate === 0 ? [name] : []));
-  if (off.length > 0) return attention(`no limit: ${off.join(", ")}`, "set a rate above what your clients need");
+  if (off.length > 0)
+    return attention(`no limit: ${off.join(", ")}`, "set a rate slightly above what your clients need");
   return ok(
     `${facts.connectsPerMinutePerIp} connects per minute and address, ${facts.framesPerSecond} frames per second and connection, ${facts.restRequestsPerSecond} REST requests per second and key`,
   );
@@ -196,21 +198,21 @@ function turn({ silentTurn }: Evidence, { turnUrls }: NodeFacts): Outcome {
   // Absent in the facts of an earlier version.
   if (!turnUrls || turnUrls.length === 0)
     return unchecked(
-      "no TURN server is set",
+      "no TURN server is configured",
       "people behind strict firewalls cannot join calls without one: docs/turn.md",
     );
   if (silentTurn.length === 0) return ok(`${turnUrls.join(", ")}: answered from this machine`);
   return attention(
-    `no answer from ${silentTurn.join(", ")}, asked from this machine`,
+    `no answer from ${silentTurn.join(", ")} to this machine`,
     "start it, open its ports, or correct PARLEY_TURN_URLS",
   );
 }
 
 function clock({ clockAheadSeconds: ahead }: Evidence): Outcome {
-  if (ahead === undefined) return unchecked("the node did not say its time", "compare its clock with yours");
+  if (ahead === undefined) return unchecked("the node did not report its time", "compare its clock with yours");
   if (Math.abs(ahead) <= CLOCK_TOLERANCE_SECONDS) return ok("the node's clock and this machine's agree");
   return attention(
-    `the node's clock is ${Math.abs(ahead)} s ${ahead > 0 ? "ahead of" : "behind"} this machine's: tokens expire too ${ahead > 0 ? "early" : "late"} if it is the wrong one`,
+    `the node's clock is ${Math.abs(ahead)} s ${ahead > 0 ? "ahead of" : "behind"} this machine's: if the node's clock is wrong, tokens expire too ${ahead > 0 ? "early" : "late"}`,
     "synchronise both clocks: chrony, systemd-timesyncd",
   );
 }
@@ -266,8 +268,8 @@ export const CHECKS: readonly string[] = [...Object.keys(WITHOUT_FACTS), ...Obje
 export function examine(evidence: Evidence): Finding[] {
   const { facts } = evidence;
   const unsupported = unchecked(
-    "this server is too old to answer this",
-    "update it, or check docs/production.md manually",
+    "this server is too old for this check",
+    "upgrade it, or go through docs/production.md by hand",
   );
   return [
     ...Object.entries(WITHOUT_FACTS).map(([check, run]) => ({ check, ...run(evidence) })),
@@ -279,7 +281,7 @@ export function examine(evidence: Evidence): Finding[] {
 export function examineWithoutServer(reason: string, direct: DirectEvidence): Finding[] {
   const evidence = { health: undefined, direct };
   return [
-    { check: "ready", ...serious(reason, "start the server; its log, or its output, says why it does not start") },
+    { check: "ready", ...serious(reason, "start the server; if it does not start, its output or log says why") },
     ...CHECKS.flatMap((check) => {
       const outcome = liveOutcome(check, evidence);
       return outcome ? [{ check, ...outcome }] : [];

@@ -97,7 +97,7 @@ describe("against a first start", () => {
 
   test("a wrong token and an unreachable server are reported as in other commands", async () => {
     const wrong = await parley(["doctor"], { env: { ...cli.server.env, PARLEY_ADMIN_TOKEN: "not-the-right-token" } });
-    expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining("is not this server's")]);
+    expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining("belongs to another server")]);
     const unreachable = await parley(["doctor", "--url", "http://127.0.0.1:1"], { env: cli.server.env });
     expect([unreachable.exitCode, unreachable.stderr]).toEqual([
       1,
@@ -205,7 +205,7 @@ test.each<[string, Verdict, RegExp, Partial<BackupEvidence>]>([
   ],
   ["beside what they copy", "attention", /data folder/, { target: { kind: "folder", isInDataFolder: true } }],
   ["that cannot be listed", "attention", /cannot be listed: it is gone/, { problem: "it is gone" }],
-  ["without PostgreSQL", "unchecked", /PostgreSQL is not in them/, { hasDatabase: false }],
+  ["without PostgreSQL", "unchecked", /they do not include PostgreSQL/, { hasDatabase: false }],
 ])("backups: %s", (_, verdict, text, backups) => {
   const findings = examine({ ...GOOD, backups: { ...GOOD_BACKUPS, ...backups } });
   const { verdict: found, found: said } = findings.find(({ check }) => check === "backup") ?? {};

@@ -68,7 +68,7 @@ function lines({ verdict, check, found, todo }: Finding): string {
 
 function summary(findings: readonly Finding[]): string {
   const count = (verdict: Verdict): number => findings.filter((one) => one.verdict === verdict).length;
-  const rest = `${count("attention")} to look at, ${count("unchecked")} that only you can check, ${count("ok")} fine`;
+  const rest = `${count("attention")} to review, ${count("unchecked")} to check yourself, ${count("ok")} fine`;
   return count("serious") === 0
     ? `Nothing serious: ${rest}. See docs/production.md.`
     : `${count("serious")} serious, ${rest}. See docs/production.md.`;

@@ -27,7 +27,7 @@ export interface Evidence extends LiveEvidence {
   readonly isOutside: boolean;
   /** undefined if the server is too old to report it. */
   readonly facts: NodeFacts | undefined;
-  /** undefined: the server could not answer, because its store is unreachable. */
+  /** undefined: the server could not check this, because its store is unreachable. */
   readonly hasDemo: boolean | undefined;
   /** Publishable keys that allow every origin; undefined: as above. */
   readonly openKeys: readonly OpenKey[] | undefined;

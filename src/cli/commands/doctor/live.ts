@@ -25,19 +25,19 @@ const LIVE: Readonly<Record<string, LiveCheck>> = {
   database: {
     names: ["store", "writes"],
     report: serious,
-    todo: "start PostgreSQL, make it writable, or free disk space: the node continues by itself. Its log has the cause",
+    todo: "start PostgreSQL, make it writable, or free disk space: the node then recovers by itself. Its log has the cause",
     direct: "database",
   },
   NATS: {
     names: ["nats", "versions"],
     report: serious,
-    todo: "start NATS: the nodes find each other again by themselves. If its address has changed, set PARLEY_NATS_URL and restart. A node that cannot be understood is of another version: upgrade all to one",
+    todo: "start NATS: the nodes reconnect by themselves. If its address has changed, set PARLEY_NATS_URL and restart. Nodes that cannot understand each other run different versions: upgrade all of them to the same one",
     direct: "nats",
   },
   "recordings storage": {
     names: ["recordings"],
     report: serious,
-    todo: "mount it, free space, or correct its permissions; the log has the cause (recordings cannot be kept)",
+    todo: "mount it, free space, or correct its permissions; the log has the cause (recordings cannot be stored)",
     direct: "storage",
   },
   mending: {
@@ -80,9 +80,9 @@ export function liveOutcome(check: string, { health, direct }: LiveEvidence): Ou
   const [text] = texts;
   if (text !== undefined) return live.report(`${text}${fromHere(tried)}`, live.todo);
   if (tried === undefined || tried === "ok") return undefined;
-  if (!health) return live.report(`it cannot be used from this machine: ${tried}`, live.todo);
+  if (!health) return live.report(`this machine cannot use it: ${tried}`, live.todo);
   return attention(
-    `the node reaches it, but doctor does not with the settings of its own environment: ${tried}`,
+    `the node reaches it, but doctor cannot, with the settings of its own environment: ${tried}`,
     'compare these settings with the server\'s: "parley config"',
   );
 }
@@ -94,7 +94,7 @@ const fromHere = (tried: string | undefined): string =>
 export const liveOnly =
   (name: string, fine: string) =>
   ({ health }: LiveEvidence): Outcome => {
-    if (!health) return unchecked("/readyz does not answer", "name the address of the node with --url");
-    if (health[name] === undefined) return unchecked("this server is too old to answer this", "update it");
+    if (!health) return unchecked("/readyz does not answer", "pass the node's address with --url");
+    if (health[name] === undefined) return unchecked("this server is too old for this check", "update it");
     return ok(fine);
   };

@@ -21,7 +21,7 @@ const start = (env: Readonly<Record<string, string>>, args: readonly string[]): 
 /** Resolves when all its subscriptions are acked: with --json nothing says so. */
 async function listen(...args: string[]): Promise<Running> {
   const one = start(cli.server.env, ["listen", ...args]);
-  if (!args.includes("--json")) await one.has("stderr", "Ctrl-C ends it");
+  if (!args.includes("--json")) await one.has("stderr", "press Ctrl-C to stop");
   else for (const name of args.filter((arg) => arg.startsWith("l/"))) await subscribed(name);
   return one;
 }
@@ -36,7 +36,7 @@ const publish = (channel: string, data: string, ...more: string[]) => cli.run(`p
 
 test("prints messages of several channels and direct messages for people, and ends with 0 at Ctrl-C", async () => {
   const one = await listen("l/1", "l/2", "--as", "ann");
-  expect(one.stderr).toBe(`parley: listening to l/1, l/2 at ${cli.server.url} as ann; Ctrl-C ends it\n`);
+  expect(one.stderr).toBe(`parley: listening to l/1, l/2 at ${cli.server.url} as ann; press Ctrl-C to stop\n`);
   await publish("l/1", "hello");
   await publish("l/2", '{"text":"hi"}', "--as", "bob");
   await cli.run("send ann", "psst");
@@ -126,7 +126,7 @@ test("survives a restart of the service: it says what is missing, and recovers w
 test("when a rule gives a channel history it says so, and claims no loss that it does not know of", async () => {
   const one = await listen("l/begun/1");
   await cli.json("apps rules demo --add l/begun/* --messages 10 --seconds 1h");
-  await one.has("stderr", "reconnected; l/begun/1 keeps history from now on; messages that were published before may");
+  await one.has("stderr", "reconnected; l/begun/1 has history from now on; messages published earlier may");
   await cli.json("apps rules demo --remove l/begun/* --yes");
   await one.has("stderr", "reconnected; messages of l/begun/1 may be missing: the channel keeps no history");
   expect(one.stderr).not.toContain("are missing");

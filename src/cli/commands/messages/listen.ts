@@ -19,10 +19,10 @@ const GOODBYE_MAX_MS = 2000;
 
 /** A gap means that messages may be missing: the service does not know how many were published meanwhile. */
 function gapText(name: string, reason: Gap["reason"], hadHistory: boolean): string {
-  const what = `messages of ${name} may be missing`;
-  if (reason === "no_history") return `${what}: the channel keeps no history`;
-  if (hadHistory) return `${what}: too many were published, or its history began anew`;
-  return `${name} keeps history from now on; messages that were published before may be missing`;
+  const what = `messages on ${name} may be missing`;
+  if (reason === "no_history") return `${what}: the channel has no history`;
+  if (hadHistory) return `${what}: too many were published, or its history started over`;
+  return `${name} has history from now on; messages published earlier may be missing`;
 }
 
 export async function listen(input: Input): Promise<undefined> {
@@ -107,7 +107,7 @@ class Listener {
       if (isFirst) return void this.begun(channel, asksForHistory && replay === 0);
       // A gap is emitted right behind this event.
       queueMicrotask(() => {
-        if (!hasGap) void note(`reconnected; nothing of ${name} is missing (${replay} published meanwhile)`);
+        if (!hasGap) void note(`reconnected; nothing is missing on ${name} (${replay} published in the meantime)`);
       });
     });
     channel.on("gap", ({ reason }) => {
@@ -140,11 +140,11 @@ class Listener {
   private async begun(channel: Channel, isWithoutMessages: boolean): Promise<void> {
     if (this.notSubscribed.size === 0 && !this.isJson) {
       const { client, origin } = this.talk;
-      await note(`listening to ${this.names.join(", ")} at ${origin} as ${client.peerId}; Ctrl-C ends it`);
+      await note(`listening to ${this.names.join(", ")} at ${origin} as ${client.peerId}; press Ctrl-C to stop`);
     }
     if (!isWithoutMessages) return;
     const page = await history(channel, { limit: 1 }).catch(() => undefined);
     if (page && page.pos === undefined)
-      await note(`${channel.name} keeps no history; "parley apps rules APP" says which channels do`, this.talk.flags);
+      await note(`${channel.name} has no history; "parley apps rules APP" shows which channels do`, this.talk.flags);
   }
 }

@@ -21,7 +21,7 @@ function jsonOrText(text: string): unknown {
   } catch (error) {
     if (!/^\s*[[{]/.test(text)) return text;
     throw new UsageError(
-      `${JSON.stringify(shortened(text))} begins like JSON, and is not: ${(error as Error).message}; --text sends it as text`,
+      `${JSON.stringify(shortened(text))} looks like JSON but is not: ${(error as Error).message}; --text sends it as text`,
     );
   }
 }

@@ -69,10 +69,10 @@ async function deliver(input: Input, delivery: Delivery): Promise<CommandResult>
 }
 
 const describe = (done: string, { pos, duplicate }: Sent): string =>
-  `${duplicate ? "a message with this id was published before: nothing was " : ""}${done}${typeof pos === "string" ? ` at ${pos}` : ""}`;
+  `${duplicate ? "a message with this id was already published: nothing was " : ""}${done}${typeof pos === "string" ? ` at ${pos}` : ""}`;
 
 async function deliverLines(input: Input, { wanted, done, prepare }: Delivery): Promise<CommandResult> {
-  if (input.isOn("id")) throw new UsageError("--id is for one message: each line of stdin is one of its own");
+  if (input.isOn("id")) throw new UsageError("--id is for a single message, but each line of stdin is a separate one");
   // It also keeps the rate that the service allows by default.
   const talk = await connect(input, { ...wanted, queue: new OfflineQueue() });
   noteTroubles(talk);

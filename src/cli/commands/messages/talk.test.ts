@@ -22,7 +22,7 @@ const newKey = async (type: string, channels: string, actions: string): Promise<
 /** A member, and what it has received. */
 async function member(channel: string, peerId: string): Promise<Running> {
   const one = new Running(["listen", channel, "--presence", "--as", peerId], cli.server.env);
-  await one.has("stderr", "Ctrl-C ends it");
+  await one.has("stderr", "press Ctrl-C to stop");
   return one;
 }
 
@@ -111,7 +111,7 @@ test("channels, peers, kick and usage, as text and as JSON", async () => {
 
 describe("what is wrong is refused with a sentence:", () => {
   test.each([
-    ["listen a/*", 2, '"a/*" is a pattern, and a channel\'s name is needed'],
+    ["listen a/*", 2, '"a/*" is a pattern, but this needs a channel name'],
     ["listen a --history 1001", 2, '--history is "1001"; it must be 1 to 1000 messages, or a time'],
     ["listen a --count 0", 2, "--count must be at least 1"],
     ["listen _parley/x", 1, "channel"],
@@ -119,10 +119,10 @@ describe("what is wrong is refused with a sentence:", () => {
     ["listen a --key sk_id_1:sk_secret_2", 1, "the secret key of --key was refused: it is unknown or revoked"],
     ["listen a --key secret", 2, "--key must be a secret key, sk_id_…:sk_secret_…, or a publishable key"],
     ["listen a --token e.e.e", 1, "the token of --token was refused: the token is not valid"],
-    ["listen a --token x", 2, '--token must be a connect token, as "parley token mint" prints it'],
+    ["listen a --token x", 2, '--token must be a connect token from "parley token mint"'],
     ["listen a --token e.e.e --key pk_live_1", 2, "--token and --key cannot be used together"],
-    ["listen a --key pk_live_1 --as ann", 2, "--as needs a secret key: with --key the peer id is given"],
-    ["listen a --url http://127.0.0.1:1", 1, "no server can be reached at http://127.0.0.1:1"],
+    ["listen a --key pk_live_1 --as ann", 2, "--as needs a secret key: --key already sets the peer id"],
+    ["listen a --url http://127.0.0.1:1", 1, "cannot reach a server at http://127.0.0.1:1"],
     ["listen a --url http://127.0.0.1:1 --key pk_live_1", 1, "no connection to http://127.0.0.1:1 can be made"],
     ["publish a {b", 2, "--text sends it as text"],
     ["publish a x --id é", 2, "--id must be 1 to 64 printable ASCII characters"],
@@ -223,7 +223,7 @@ describe("credentials", () => {
       parley(["usage", "--data", empty], { env }),
       here("usage --app nothing-of-that-name"),
     ]);
-    expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining("name its data folder with --data")]);
+    expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining("pass the data folder with --data")]);
     expect([bare.exitCode, bare.stderr]).toEqual([2, expect.stringContaining("or set PARLEY_OPERATOR_TOKEN")]);
     expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining("there is no application")]);
     expect(existsSync(join(folder, "data/command-line/nothing-of-that-name.key"))).toBe(false);

@@ -91,7 +91,7 @@ function endOf(client: Parley, failure: Talk["failure"]): Promise<never> {
 /** A token of a secret key permits no more than the command needs. */
 async function clientCredential(input: Input, found: TalkCredential, wanted: Wanted): Promise<Credential> {
   if (found.kind !== "secret" && input.isOn("as"))
-    throw new UsageError(`--as needs a secret key: with ${found.from} the peer id is given`);
+    throw new UsageError(`--as needs a secret key: ${found.from} already sets the peer id`);
   if (found.kind === "publishable") return { key: found.key };
   if (found.kind === "token") {
     const { token } = found;
@@ -130,7 +130,7 @@ const asPattern = (channel: string): string => channel.replaceAll("\\", "\\\\");
 export function channelName(text: string): string {
   if (text.includes("*"))
     throw new UsageError(
-      `${JSON.stringify(text)} is a pattern, and a channel's name is needed; "parley channels" lists the active ones, "parley tail --channel '${text}'" follows a pattern`,
+      `${JSON.stringify(text)} is a pattern, but this needs a channel name; "parley channels" lists active channels, "parley tail --channel '${text}'" follows a pattern`,
     );
   if (!isChannelName(text))
     throw new UsageError(`${JSON.stringify(text)} is not a channel name: 1 to 256 bytes without control characters`);
@@ -143,7 +143,7 @@ const NEXT: Readonly<Record<string, string>> = {
   action_not_permitted: 'The key must permit it: "parley keys show KEY" and "parley keys edit KEY --actions LIST".',
   peer_not_found: '"parley peers CHANNEL" lists who is in a channel.',
   over_message_quota: '"parley usage" shows what is used.',
-  kicked: "It may connect again unless it is blocked.",
+  kicked: "It can reconnect unless it is blocked.",
   over_connection_limit: '"parley usage" shows the limit, "parley apps plan APP --max-connections N" changes it.',
 };
 const REFUSED: readonly ErrorCode[] = ["unauthorized", "invalid_token", "token_expired", "origin_not_allowed"];
@@ -160,7 +160,7 @@ function failureOf(
   // Programs know the client's options by name; a user of the command line knows where the credential came from.
   const message = error.message.replace(/^The service has refused `(key|token)`: /, "");
   if (code === "unreachable")
-    return new Failure(code, `no connection to ${origin} can be made: ${asClause(message)}; ${noServerHint(input)}`);
+    return new Failure(code, `cannot connect to ${origin}: ${asClause(message)}; ${noServerHint(input)}`);
   if (code === "token_failed" && error.cause instanceof Failure) return error.cause;
   if (REFUSED.includes(code) && found.kind === "token")
     return new Failure(
@@ -214,5 +214,5 @@ export function noteTroubles({ client }: Talk): void {
 }
 
 /** A sentence as the beginning of another one. */
-const asClause = (sentence = "The connection has ended."): string =>
+const asClause = (sentence = "The connection was closed."): string =>
   sentence.replace(/^[A-Z]/, (first) => first.toLowerCase()).replace(/\.$/, "");

@@ -56,9 +56,7 @@ export async function verify(input: Input): Promise<CommandResult> {
     value: { correct: isCorrect, ...(interrupted && { interrupted }), ...report },
     text: describe(report, options),
     notes: [
-      ...(interrupted
-        ? [`Interrupted after ${report.figures.seconds} of ${seconds} s: this is what was found so far.`]
-        : []),
+      ...(interrupted ? [`Interrupted after ${report.figures.seconds} of ${seconds} s. Results so far:`] : []),
       ...hints(report),
     ],
     refused: !isCorrect,
@@ -81,11 +79,11 @@ async function talk(fleet: Fleet, seconds: number, status: StatusLine, interrupt
 /** The key of a service on this machine is sent only there, also if several addresses are named. */
 async function keyHere(input: Input): Promise<Credential> {
   const elsewhere = foundServer(input) ? undefined : addresses(input).find((url) => !isThisMachine(url));
-  const give = "set PARLEY_KEY=SK_ID:SK_SECRET, or name a file that contains it with --secret-key-file";
+  const give = "set PARLEY_KEY=SK_ID:SK_SECRET, or pass a file with --secret-key-file";
   // A context has its own key, for its own address.
   const isOfContext = givenAddress(input)?.context !== undefined;
   if (elsewhere === undefined || input.isOn("data") || isOfContext) return foundKey(input, give);
-  throw new UsageError(`a key is needed: ${give} (${elsewhere} is on another machine)`);
+  throw new UsageError(`this needs a key: ${give} (${elsewhere} is on another machine)`);
 }
 
 async function open(options: FleetOptions): Promise<Fleet> {
@@ -142,7 +140,7 @@ function describe({ problems, figures }: Report, { clients, channels, urls }: Fl
     ...(figures.recoveries > 0 && {
       recoveries: `${figures.recoveries}: ${figures.recoveries - figures.unrecovered} recovered with ${figures.replayed} messages replayed, ${figures.unrecovered} not recovered`,
     }),
-    ...(figures.retries > 0 && { retries: `${figures.retries}, ${figures.duplicates} of which were stored already` }),
+    ...(figures.retries > 0 && { retries: `${figures.retries}, ${figures.duplicates} of which were already stored` }),
     verdict: problems.length === 0 ? "correct" : "WRONG",
   });
   const rows = problems.flatMap(({ kind, count, examples }) => [
@@ -160,7 +158,7 @@ const listed = (counts: Counts): string =>
 /** Hints about how the command was used, as opposed to problems of the service. */
 function hints({ figures }: Report): string[] {
   const hints: string[] = [];
-  if (figures.closes["4011"]) hints.push("4011: a connection sent too fast; use more --clients, or a lower --rate.");
+  if (figures.closes["4011"]) hints.push("4011: a connection sent too fast. Use more --clients or a lower --rate.");
   if (figures.errors.action_not_permitted) hints.push("action_not_permitted: the key needs all four actions.");
   return hints;
 }

@@ -41,7 +41,9 @@ export function announce(node: Announced, config: Config, log: Log): void {
   if (isTerminal)
     process.stdout.write(`${greeting(started, hasColours(process.stdout, process.env))}${node.firstRunText ?? ""}`);
   if (node.firstRunText !== undefined)
-    log.info(`what the first start made is in ${firstRunFile(config.data)}; delete it when you have saved its keys`);
+    log.info(
+      `the keys and tokens of the first start are in ${firstRunFile(config.data)}; delete it once you have saved its keys`,
+    );
   if (isTerminal) return;
   const hint = howToOpen(started);
   if (hint) log.info(hint);
@@ -76,7 +78,7 @@ function noteUntilExit(node: Announced, config: Config, log: Log): boolean {
   try {
     process.on("exit", noteForUser(process.env, { ...addresses, data: config.data }));
   } catch (error) {
-    log.info(`commands find this server only in its folder, or with --data: ${(error as Error).message}`);
+    log.info(`commands can find this server only from its folder, or with --data: ${(error as Error).message}`);
   }
   try {
     process.on("exit", noteServer(config.data, addresses));

@@ -8,7 +8,7 @@ const COMMAND_LINE = "command line";
 /** Returns a note if it cannot be written: the change was made, and the output of the command must not be lost. */
 export async function audit(store: Store, what: string, on: string): Promise<string[]> {
   const notes: string[] = [];
-  const failed = (error: unknown): void => void notes.push(`The audit could not be written: ${String(error)}`);
+  const failed = (error: unknown): void => void notes.push(`The audit log could not be written: ${String(error)}`);
   const trail = new AuditTrail({ store, nowMs: Date.now, retentionMs: Date.now, failed, dropped: () => undefined });
   await trail.record({ who: COMMAND_LINE, what, on });
   return notes;

@@ -85,7 +85,7 @@ test.if(IS_FULL)("a long backup shows how far it is on a terminal; Ctrl-C ends i
   await terminal.shows(/copying: [1-9][\d.]* \w+ of about 9\d\d\.\d MiB/);
   terminal.type("\x03");
   expect(await terminal.exited).toBe(130);
-  expect(terminal.text).toMatch(/Interrupted after .*: what was copied is removed/);
+  expect(terminal.text).toMatch(/Interrupted after .*: the partial copy was removed/);
   expect(readdirSync(folder).filter((name) => name.startsWith("long"))).toEqual([]);
 });
 
@@ -121,7 +121,7 @@ test("a backup is one file that only its owner can read, and a note says that th
   const made = await parley(["backup", file, "--data", data]);
   expect([made.exitCode, made.stderr]).toEqual([
     0,
-    `The master key is not in it: keep ${join(data, "master.key")} in another place. Without it the secrets in this backup are lost.\n`,
+    `It does not contain the master key: store ${join(data, "master.key")} separately. Without it, the secrets in this backup are lost.\n`,
   ]);
   expect(made.stdout).toMatch(
     new RegExp(`^file +${file}\nbytes +${statSync(file).size}\nat +20[^\n]+Z\nrecordings +copied\nencrypted +no\n$`),
@@ -180,7 +180,7 @@ test("without a store, backup and reset-token fail and create none", async () =>
     ["admin", "reset-token"],
   ]) {
     const { exitCode, stderr } = await parley([...args, "--data", data]);
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining(`there is no store in ${data}`)]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining(`${data} has no store`)]);
   }
   expect(existsSync(data)).toBe(false);
 });
@@ -196,7 +196,7 @@ test("a restored store serves with its old keys, and replaces an existing one on
   const forced = await parley(["restore", backup, "--data", data, "--yes", "--json"]);
   expect(forced.exitCode).toBe(0);
   expect(JSON.parse(forced.stdout)).toMatchObject({ data, schema: schemaVersion(), masterKey: "fits", recordings: 0 });
-  expect(forced.stderr).toContain(`The files that were replaced are in ${join(data, "before-restore")}`);
+  expect(forced.stderr).toContain(`The replaced files are in ${join(data, "before-restore")}`);
   expect(readdirSync(data).sort()).toEqual([
     "before-restore",
     "first-run.txt",
@@ -251,7 +251,7 @@ test("a restore names a master key that is missing or does not fit before it cha
   expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("there is no master key")]);
   const env = { PARLEY_MASTER_KEY: Buffer.alloc(32).toString("base64") };
   const other = await parley(["restore", backup, "--data", data], { env });
-  expect([other.exitCode, other.stderr]).toEqual([1, expect.stringContaining("the master key is another one")]);
+  expect([other.exitCode, other.stderr]).toEqual([1, expect.stringContaining("the master key is a different one")]);
   expect(existsSync(join(data, "parley.sqlite"))).toBe(false);
   const without = await parley(["restore", backup, "--data", data, "--without-master-key", "--json"]);
   expect(JSON.parse(without.stdout)).toMatchObject({ data, masterKey: "missing" });

@@ -146,7 +146,7 @@ async function ofServer(input: Input, withRecordings: boolean, signal: AbortSign
 function ofFolder(config: Config, withRecordings: boolean): RunningBackup {
   const { data } = config;
   if (!existsSync(sqliteFile(data)))
-    throw new StoreError(`there is no store in ${data}, and no server runs on it; name the data folder with --data`);
+    throw new StoreError(`${data} has no store, and no server is running on it; pass the data folder with --data`);
   const holdStill = holdStopped([sqliteFile(data), historyFile(data)], systemClock.wallMs);
   return started(config, withRecordings, { holdStill, removals: undefined });
 }
@@ -179,8 +179,8 @@ function includedKey(input: Input, config: Config): string {
   if (key) return key.toString("base64");
   throw new UsageError(
     given
-      ? "--with-master-key reads the key of a service on this machine: set PARLEY_MASTER_KEY to that of the service at this address, or leave the flag out"
-      : `there is no master key at ${masterKeyFile(dataPath(input))}: set PARLEY_MASTER_KEY, or name the data folder with --data`,
+      ? "--with-master-key reads the key of a service on this machine: set PARLEY_MASTER_KEY to the key of the service at this address, or leave the flag out"
+      : `there is no master key at ${masterKeyFile(dataPath(input))}: set PARLEY_MASTER_KEY, or pass the data folder with --data`,
   );
 }
 
@@ -212,14 +212,16 @@ function resultOf({ config, manifest, file, bytes, hasKey, input }: Written): Co
       config.masterKey === "" && !givenAddress(input) ? masterKeyFile(dataPath(input)) : "PARLEY_MASTER_KEY";
     const notes = [
       hasKey
-        ? "The master key is in it: this file alone is enough to read all secrets. Keep it as you keep the key."
-        : `The master key is not in it: keep ${where} in another place. Without it the secrets in this backup are lost.`,
+        ? "It contains the master key: this file alone is enough to read all secrets. Protect it as you protect the key."
+        : `It does not contain the master key: store ${where} separately. Without it, the secrets in this backup are lost.`,
     ];
-    if (isSealed) notes.push("It is encrypted: without PARLEY_BACKUP_KEY it cannot be restored.");
+    if (isSealed) notes.push("It is encrypted: you need PARLEY_BACKUP_KEY to restore it.");
     if (manifest.recordings === "referenced")
-      notes.push("It has the list of recordings, and not their files: keep the storage of recordings as well.");
+      notes.push("It contains the list of recordings but not their files: back up the recording storage too.");
     if (manifest.schema === null)
-      notes.push("The database is not in it: back it up with pg_dump --format=custom --file=FILE, just before this.");
+      notes.push(
+        "It does not contain the database: back that up with pg_dump --format=custom --file=FILE just before.",
+      );
     return notes;
   }
 }
@@ -228,7 +230,7 @@ const interrupted = (target: string, reached: number): CommandResult => ({
   value: { interrupted: true, copiedBytes: reached, bytes: null },
   text: "",
   notes: [
-    `Interrupted after ${humanBytes(reached)}: what was copied is removed, and nothing was written to ${target}.`,
+    `Interrupted after ${humanBytes(reached)}: the partial copy was removed, and nothing was written to ${target}.`,
   ],
   interrupted: true,
 });

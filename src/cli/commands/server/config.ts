@@ -7,7 +7,7 @@ import type { Input } from "../../line/input.ts";
 import { table } from "../../terminal/output.ts";
 
 const NOT_THE_RUNNING_ONE =
-  "These are the settings of a server that you start here, with these flags and this environment. A running server may have others: its dashboard shows them under Settings.";
+  "A server started here, with these flags and this environment, would use these settings. A running server may use others: its dashboard shows them under Settings.";
 
 export async function showConfig({ flags, env }: Input): Promise<CommandResult> {
   const loaded = loadConfig(flags, env);

@@ -63,7 +63,7 @@ function interfaces(): NetworkInterfaceInfo[] {
 /** Returns undefined if the operator has set the host. */
 export const howToOpen = ({ host, isHostDefault }: Started): string | undefined =>
   isHostDefault && !ALL_ADDRESSES.includes(host)
-    ? "only this machine can connect, because the first start made a demo; --host 0.0.0.0 or PARLEY_HOST=0.0.0.0 lets other machines connect"
+    ? "only this machine can connect, because the first start created a demo; to let other machines connect, use --host 0.0.0.0 or PARLEY_HOST=0.0.0.0"
     : undefined;
 
 /** The variable that lets commands find a server whose address is not noted; undefined if they find it without. */
@@ -91,7 +91,7 @@ export function greeting(started: Started, isColoured = false): string {
   if (variable) lines.push(line("commands", `need its address in other terminals: ${variable}`));
   const { contextInUse } = started;
   if (contextInUse !== undefined)
-    lines.push(line("commands", `use the context ${contextInUse}: ${asCalled("parley use -")} leads them here`));
+    lines.push(line("commands", `use the context ${contextInUse}: ${asCalled("parley use -")} points them here`));
   const hint = howToOpen(started);
   if (hint) lines.push(line("note", hint));
   return `\n${lines.join("\n")}\n`;

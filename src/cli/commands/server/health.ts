@@ -29,7 +29,7 @@ async function statusOf(url: string): Promise<number> {
   }).catch((error: Error) => {
     throw new Failure(
       "unreachable",
-      `${url} cannot be reached (${error.message}); name another address with --host and --port`,
+      `${url} cannot be reached (${error.message}); set another address with --host and --port`,
     );
   });
   return status;

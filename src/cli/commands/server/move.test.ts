@@ -25,6 +25,6 @@ test.each([
 
 test("without a store there is nothing to move or to reopen, and no folder is made", async () => {
   for (const flags of [{ to: "postgres://user@host/db" }, { reopen: "" }])
-    expect(String(await refusal(flags))).toContain(`there is no store in ${DATA}; name the data folder with --data`);
+    expect(String(await refusal(flags))).toContain(`${DATA} has no store; pass the data folder with --data`);
   expect(await Bun.file(DATA).exists()).toBe(false);
 });

@@ -125,7 +125,7 @@ async function replace(input: Input, place: string, holds: string): Promise<void
   // At the question there is nothing to finish.
   const leave = (): never => process.exit(INTERRUPTED);
   process.once("SIGINT", leave);
-  await confirm(input, `replace what ${place} holds, which is lost then: ${holds}`);
+  await confirm(input, `replace and lose what ${place} holds: ${holds}`);
   process.off("SIGINT", leave);
 }
 
@@ -168,14 +168,14 @@ function resultOf(moved: Moved, way: Direction, work: Work, seconds: number): Co
 const textNotes = (changed: number): string[] =>
   changed === 0
     ? []
-    : [`${changed} texts contained the character U+0000, which PostgreSQL cannot store: it is U+FFFD there.`];
+    : [`${changed} texts contained the character U+0000, which PostgreSQL cannot store. It was replaced by U+FFFD.`];
 
 function notesTo({ masterKey, tables }: Moved, { source, config, url }: Work): string[] {
   const where = masterKey === "file" ? `the text in ${masterKeyFile(config.data)}` : "the one that is set now";
   return [
     `Start every node with PARLEY_DATABASE_URL=${withoutPassword(url)} and its password, and with PARLEY_MASTER_KEY: ${where}.`,
     ...recordingNotes(tables.recordings?.rows ?? 0, config),
-    `${capitalized(source.place)} stays as it was. No server starts on it by accident; "parley move --reopen" makes it usable as it is.`,
+    `${capitalized(source.place)} stays as it was. Servers refuse to start on it; "parley move --reopen" makes it usable again as it is.`,
   ];
 }
 
@@ -187,7 +187,7 @@ function notesFrom({ masterKey, tables }: Moved, { source, config }: Work): stri
       ? [`PARLEY_MASTER_KEY must stay set as it is now, or its value must be in ${path}.`]
       : []),
     ...recordingNotes(tables.recordings?.rows ?? 0, config),
-    `${capitalized(source.place)} stays as it was. No node starts on it by accident; \`parley move --reopen\` with its PARLEY_DATABASE_URL makes it usable as it is.`,
+    `${capitalized(source.place)} stays as it was. Nodes refuse to start on it; \`parley move --reopen\` with its PARLEY_DATABASE_URL makes it usable again as it is.`,
   ];
 }
 
@@ -195,7 +195,7 @@ function notesFrom({ masterKey, tables }: Moved, { source, config }: Work): stri
 function recordingNotes(count: number, { storageUrl, data }: Config): string[] {
   if (count === 0) return [];
   const place = storageUrl === "" ? join(data, "recordings") : "the bucket of PARLEY_STORAGE_URL";
-  return [`Files of recordings are not moved: the new servers must find them in ${place}, as before.`];
+  return [`Recording files are not moved: the new servers must find them in ${place}, as before.`];
 }
 
 const capitalized = (text: string): string => `${text[0]?.toUpperCase()}${text.slice(1)}`;
@@ -211,7 +211,7 @@ async function reopened(config: Config): Promise<CommandResult> {
     const note =
       to === undefined
         ? `${capitalized(side.place)} was not moved, and can be used.`
-        : `${capitalized(side.place)} can be used as it was before the move. What was written to ${to} since is not in it.`;
+        : `${capitalized(side.place)} can be used as it was before the move. It does not include what was written to ${to} since.`;
     return { value: { store: side.place, reopened: to !== undefined, movedTo: to ?? null }, text: "", notes: [note] };
   } catch (error) {
     throw explained(error, `PostgreSQL at ${placeOf(config.databaseUrl)}`);

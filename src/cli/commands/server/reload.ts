@@ -23,12 +23,12 @@ async function ask(data: string): Promise<number> {
         if (message.type === "reloaded") resolve(message.workers);
         if (message.type === "refused") reject(new Failure("refused", message.message));
       },
-      closed: () => reject(new Failure("ended", "the service ended before all workers were replaced")),
+      closed: () => reject(new Failure("ended", "the service stopped before all workers were replaced")),
     }).catch(() => false as const));
   if (!lines)
     throw new Failure(
       "not_running",
-      `no service with several workers was found for the data folder ${data} (parley up --workers); name another with --data, run this as the service's user or root, or send SIGUSR2 to the service, which does the same`,
+      `no service with several workers was found for the data folder ${data} (parley up --workers); choose another folder with --data, run this as the service's user or root, or send SIGUSR2 to the service, which does the same`,
     );
   lines.send({ type: "reload" });
   return promise;

@@ -34,7 +34,7 @@ test("a new admin token works, and the old one no longer does", async () => {
   const refused = await parley(["admin", "reset-token", "--data", data]);
   expect([refused.exitCode, refused.stdout, refused.stderr]).toEqual([2, "", expect.stringContaining("add --yes")]);
   const reset = await parley(["admin", "reset-token", "--data", data, "--yes"]);
-  expect(reset.stderr).toBe("The admin token is shown only this once: save it now.\n");
+  expect(reset.stderr).toBe("Save the admin token now: it is not shown again.\n");
   const env = { PARLEY_ADMIN_TOKEN: "set-by-the-operator" };
   const second = await parley(["admin", "reset-token", "--data", data, "--json", "--yes"], { env });
   expect(second.stderr).toContain("PARLEY_ADMIN_TOKEN is set: a server started with it uses that token");

@@ -19,17 +19,17 @@ export async function resetToken(input: Input): Promise<CommandResult> {
   const isEmbedded = config.databaseUrl === "";
   // Opening a missing store would create an empty one.
   if (isEmbedded && !existsSync(sqliteFile(config.data)))
-    throw new StoreError(`there is no store in ${config.data}; name the data folder with --data`);
+    throw new StoreError(`${config.data} has no store; pass the data folder with --data`);
   await confirmUpgrade(input, config);
   const store = await openStore(config.data, config.databaseUrl, UPGRADE_LINES);
   try {
     // The first start of a server makes an admin token.
     if (!isEmbedded && !(await hadFirstRun(store)))
       throw new StoreError("PARLEY_DATABASE_URL: no server has been started on this database yet");
-    if (await hasAdminToken(store)) await confirm(input, "replace the admin token, and end the present one");
+    if (await hasAdminToken(store)) await confirm(input, "replace the admin token, and end the current one");
     const adminToken = await resetAdminToken(store);
     const notes = [
-      "The admin token is shown only this once: save it now.",
+      "Save the admin token now: it is not shown again.",
       ...(await audit(store, "admin token reset", "admin")),
     ];
     if (config.adminToken !== "")

@@ -78,7 +78,7 @@ export async function restore(input: Input): Promise<CommandResult> {
       value: { file, interrupted: true },
       text: "",
       notes: [
-        "Interrupted: the store is as it was. Recordings that were written already stay; the next restore writes them again.",
+        "Interrupted: the store is unchanged. Recordings that were already written stay; the next restore writes them again.",
       ],
       interrupted: true,
     };
@@ -133,9 +133,9 @@ function masterKeyOf(config: Config, store: CheckedStore, keyFile: string | unde
 
 function requireMasterKey(state: MasterKeyState, data: string): void {
   if (state !== "missing" && state !== "does not fit") return;
-  const found = state === "missing" ? "there is no master key" : "the master key is another one";
+  const found = state === "missing" ? "there is no master key" : "the master key is a different one";
   throw new StoreError(
-    `${found}, and without the right one the secrets in this backup cannot be read: put the master key of the time of the backup at ${masterKeyFile(data)}, or set PARLEY_MASTER_KEY. If it is lost, --without-master-key restores everything else; keys then have to be replaced. Nothing was changed`,
+    `${found}, so the secrets in this backup cannot be read. Nothing was changed. Put the master key that was in use when the backup was made at ${masterKeyFile(data)}, or set PARLEY_MASTER_KEY. If it is lost, --without-master-key restores everything else; you then have to replace the keys`,
   );
 }
 
@@ -168,17 +168,15 @@ function resultOf(restored: Restored, { config, file, replaces, masterKey, notes
   const all = [...notes];
   if (!store)
     all.push(
-      "The database is not in this backup: pg_restore brings it back from the dump that was made with it (docs/backups.md).",
+      "This backup does not contain the database: restore the dump that was made with it, using pg_restore (docs/backups.md).",
     );
   if (store && (masterKey === "missing" || masterKey === "does not fit"))
     all.push(
       `Warning: the secrets cannot be read: put the right master key at ${masterKeyFile(config.data)} before you start the server, or rotate the keys.`,
     );
   if (store && replaces)
-    all.push(
-      `The files that were replaced are in ${config.data}/${REPLACED_FOLDER}: delete them when you do not need them any more.`,
-    );
+    all.push(`The replaced files are in ${config.data}/${REPLACED_FOLDER}: delete them when you no longer need them.`);
   if (recordings.left > 0)
-    all.push(`${recordings.left} open uploads cannot be continued in a bucket: their clients begin anew.`);
+    all.push(`${recordings.left} open uploads cannot be resumed in a bucket: their clients start over.`);
   return { value, text: fields(shown), notes: all };
 }

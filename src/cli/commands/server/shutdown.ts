@@ -32,7 +32,7 @@ export class Shutdown {
       return;
     }
     this.signalledMs = nowMs;
-    this.parts.log.info({ signal }, "stopping; a second signal ends it at once");
+    this.parts.log.info({ signal }, "stopping; send the signal again to stop immediately");
     void this.drain();
   }
 
@@ -45,7 +45,7 @@ export class Shutdown {
   uncaught(error: unknown): void {
     const { log, drainMaxMs, exit } = this.parts;
     if (++this.uncaughtCount <= FATAL_LINES_MAX)
-      log.fatal({ err: error }, "uncaught exception; this node drains and exits with code 1");
+      log.fatal({ err: error }, "uncaught exception; this node is draining and will exit with code 1");
     if (this.uncaughtCount > 1) return;
     setTimeout(() => exit(1), drainMaxMs).unref();
     void this.drain();

@@ -26,7 +26,7 @@ async function up(loaded: Loaded, loadPages?: LoadPages): Promise<void> {
   const log = makeLog(config.logLevel, config.logFormat, nodeId);
   for (const warning of warnings) log.warn(warning);
   if (openFilesLimit() < LOW_OPEN_FILES)
-    log.warn(`the limit of open files is ${openFilesLimit()}, and each connection needs one (ulimit -n, LimitNOFILE)`);
+    log.warn(`the open file limit is ${openFilesLimit()}, and each connection uses one file (ulimit -n, LimitNOFILE)`);
   const { count, why } = loadPages
     ? { count: 1 }
     : chosenWorkers(config.workers, () => thisMachine(hasLocalServers(config)));
@@ -36,7 +36,7 @@ async function up(loaded: Loaded, loadPages?: LoadPages): Promise<void> {
     const { upWorkers } = await import("./up-workers.ts");
     return upWorkers({ ...loaded, nodeId, count, log });
   }
-  if (count > 1) log.warn("PARLEY_WORKERS: workers share a port on Linux only; this system gets one");
+  if (count > 1) log.warn("PARLEY_WORKERS: workers can share a port only on Linux; this system runs one");
   // Before the start: without a handler, both signals end a process.
   let started: Node | undefined;
   let shutdown: Shutdown | undefined;
@@ -46,7 +46,7 @@ async function up(loaded: Loaded, loadPages?: LoadPages): Promise<void> {
     () => (shutdown ? shutdown.signalled("SIGHUP") : process.exit(1)),
   );
   process.on("SIGUSR2", () =>
-    log.warn("SIGUSR2 is ignored: it replaces workers, and this service is one process (PARLEY_WORKERS)"),
+    log.warn("SIGUSR2 was ignored: it replaces workers, and this service runs as one process (PARLEY_WORKERS)"),
   );
   const node = await startNode(loaded, nodeId, log, { loadPages });
   started = node;
@@ -58,7 +58,7 @@ async function up(loaded: Loaded, loadPages?: LoadPages): Promise<void> {
 /** Where files are the limit, more workers hold more connections. */
 function openFilesClause(): string {
   const limit = openFilesLimit();
-  return Number.isFinite(limit) ? `; each may open ${limit} files, and each connection takes one` : "";
+  return Number.isFinite(limit) ? `; each can open ${limit} files, and each connection uses one` : "";
 }
 
 const addressesOf = ({ url, host, adminUrl, port, adminPort }: Node) => ({ url, host, adminUrl, port, adminPort });
@@ -77,6 +77,6 @@ export function reloadTls(node: Pick<Node, "reloadTls">, log: Log): void {
     node.reloadTls();
     log.info("certificate reloaded");
   } catch (error) {
-    log.error(`the certificate was not reloaded, the old one stays in use: ${(error as Error).message}`);
+    log.error(`the certificate was not reloaded; the old one stays in use: ${(error as Error).message}`);
   }
 }

@@ -47,7 +47,7 @@ const OTHER = { exitCode: 1, code: OTHER_VERSION } as const;
 function refuseOtherVersion({ version = "0.1.0" }: Begin): void {
   if (version !== VERSION)
     throw new OfOtherVersion(
-      `a new worker is Parley ${VERSION}, and this service is still ${version}: restart the service to finish the upgrade`,
+      `a new worker is Parley ${VERSION}, but this service is still ${version}: restart the service to finish the upgrade`,
     );
 }
 
@@ -78,7 +78,7 @@ function onEnd(node: Node, connection: SupervisorConnection, log: Log, superviso
  * has only cut this connection, and the other workers need its sockets.
  */
 async function endWithout(node: Node, { folder }: SupervisorConnection, log: Log, supervisor: number): Promise<void> {
-  log.fatal("the connection to the supervisor has ended; this worker drains and exits");
+  log.fatal("the connection to the supervisor has ended; this worker is draining and will exit");
   const end = (): never => {
     // Not earlier: a process that is killed closes its sockets a moment before it is gone.
     if (hasEnded(supervisor)) removeRunFolder(folder);

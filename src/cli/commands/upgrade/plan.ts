@@ -63,7 +63,7 @@ export function embeddedPlan(dataFolder: string): Plan {
       ...newer("the store", ofStore),
       ...newer("history.sqlite", ofHistory),
       ...(found.notStarted === undefined ? [] : [found.notStarted]),
-      ...(ofStore.copy?.lack === undefined ? [] : [`there is no room for the copy: ${ofStore.copy.lack}`]),
+      ...(ofStore.copy?.lack === undefined ? [] : [`not enough space for the copy: ${ofStore.copy.lack}`]),
     ],
   };
 }

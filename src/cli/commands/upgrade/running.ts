@@ -21,7 +21,7 @@ export function runningOn(dataFolder: string): Running {
   if (hasLog(file))
     return {
       state: "unclear",
-      why: "its last server was killed, or one runs in another container or on another machine",
+      why: "the last server was killed, or one is running in another container or on another machine",
     };
   return { state: "stopped" };
 }

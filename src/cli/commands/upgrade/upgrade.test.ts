@@ -134,7 +134,7 @@ describe("--check", () => {
     const folder = await oldFolder();
     writeFileSync(`${sqliteFile(folder)}-wal`, "x".repeat(100));
     expect((await check(folder)).text).toContain(
-      "not clear: its last server was killed, or one runs in another container",
+      "not clear: the last server was killed, or one is running in another container",
     );
   });
 });

@@ -18,7 +18,7 @@ const WAYS: readonly (readonly [form: string, way: string])[] = [
   ["one file", "move the new file over the old one, and restart the service"],
   ["npm", "npm install parley-server@VERSION, and restart the service"],
   ["Debian package", "apt-get install ./parley_VERSION_amd64.deb, which restarts it"],
-  ["image", "pull the new one, and start the container again with the same volume"],
+  ["image", "pull the new image, and start the container again with the same volume"],
   ["Helm chart", "helm upgrade parley parley-helm-VERSION.tgz -n parley --reuse-values"],
   ["a clone", "git pull, and restart the service"],
 ];
@@ -32,7 +32,7 @@ const ways = (): CommandResult => ({
   value: { upgraded: false, ways: Object.fromEntries(WAYS) },
   text: table(["INSTALLED WITH", "UPGRADE"], WAYS),
   notes: [
-    `Nothing was upgraded: Parley does not replace itself. "parley upgrade --check" of the new version says first what its start would do.`,
+    `Nothing was upgraded: Parley does not replace itself. Run "parley upgrade --check" with the new version to see what starting it would do.`,
     PAGE,
   ],
   refused: true,
@@ -50,9 +50,9 @@ async function check(input: Input): Promise<CommandResult> {
     text: textOf(plan, changes, seconds),
     notes: [
       ...warnings,
-      "Settings are those of this shell and this folder: run this with the environment of the service.",
+      "This used the settings of this shell and this folder: run it with the service's environment.",
       ...(isUpgrade(plan.store) && !isEmbedded
-        ? ["Make a copy of the database first: pg_dump --format=custom --file=FILE. The start makes none."]
+        ? ["Copy the database first: pg_dump --format=custom --file=FILE. The start does not do it for you."]
         : []),
       PAGE,
     ],

@@ -208,7 +208,7 @@ export class IncomingSequence {
     this.events.requestState(this.node);
   }
 
-  // Items. `process` handles one in the present state, and returns true when it was the next one.
+  // Items. `process` handles one in the current state, and returns true when it was the next one.
 
   private process(item: SequenceItem): boolean {
     const { state } = this;

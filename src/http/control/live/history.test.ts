@@ -101,7 +101,7 @@ test("a channel in whose history nothing was stored yet is empty", async () => {
   );
 });
 
-const GONE = "is not a position in the present history of this channel; read on from the newest messages";
+const GONE = "is not a position in the current history of this channel; read on from the newest messages";
 
 test.each<[query: string, check: string | undefined, text: string]>([
   ["?before=e.6.c6&after=e.6.c6", "c6", "before: cannot be used together with after"],
