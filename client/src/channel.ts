@@ -288,9 +288,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
     const isAsked = this.#state !== "none";
     this.#detach();
     // Those who wait would wait until the channel is used again, which may be never.
-    this.#ready.reject(
-      new ParleyError("closed", "The channel was left before the service had accepted the subscription."),
-    );
+    this.#ready.reject(new ParleyError("closed", "The channel was left before the service accepted the subscription."));
     this.#ready = quietResolvers();
     this.#isFirst = true;
     this.#pos = undefined;

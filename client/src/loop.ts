@@ -23,7 +23,7 @@ export function loopOver<T, M>(
       const reader = readers.shift();
       if (reader) reader.resolve({ value: message, done: false });
       else if (waiting.length < WAITING_MAX) waiting.push(message);
-      else fail(new ParleyError("slow_reader", `More than ${WAITING_MAX} messages wait for the loop.`));
+      else fail(new ParleyError("slow_reader", `More than ${WAITING_MAX} messages are waiting for the loop.`));
     }),
     channel.on("error", (error) => fail(error)),
   ];

@@ -139,10 +139,9 @@ export class Parley extends Emitter<ParleyEvents> {
 
   /** @internal The answer of the service: its ack, or the frame that carries this request's id. */
   async request(frame: Request, answered?: (answer: Frame) => void): Promise<Frame> {
-    if (!this.isConnected)
-      throw this.ended ?? new ParleyError("not_connected", "There is no connection at the moment.");
+    if (!this.isConnected) throw this.ended ?? new ParleyError("not_connected", "Not connected at the moment.");
     if (this.#pending.size >= PENDING_MAX)
-      throw new ParleyError("queue_full", "Too many requests wait for their answers.");
+      throw new ParleyError("queue_full", "Too many requests are waiting for answers.");
     const requestId = (++this.#lastRequest).toString(36);
     const text = JSON.stringify({ ...frame, requestId });
     const maxBytes = (this.#welcomed?.maxMessageSize ?? 0) + ENVELOPE_BYTES;
@@ -154,7 +153,7 @@ export class Parley extends Emitter<ParleyEvents> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#pending.delete(requestId);
-        reject(new ParleyError("timeout", "The service has not answered in time."));
+        reject(new ParleyError("timeout", "The service did not answer in time."));
       }, ANSWER_WITHIN_MS);
       this.#pending.set(requestId, { answered, resolve, reject, timer });
       this.#connection.send(text, frame);
@@ -236,4 +235,4 @@ export class Parley extends Emitter<ParleyEvents> {
 }
 
 const errorOf = ({ code, message }: Frame): ParleyError =>
-  new ParleyError((code ?? "internal_error") as ErrorCode, message ?? "The service has refused this.");
+  new ParleyError((code ?? "internal_error") as ErrorCode, message ?? "The service refused this.");

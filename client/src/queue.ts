@@ -71,7 +71,7 @@ export class OfflineQueue implements Outbox {
     const { messages = MESSAGES_MAX } = this.options;
     const { ttl = this.options.ttl } = options;
     if (this.waiting.length >= messages)
-      return Promise.reject(new ParleyError("queue_full", `${messages} messages wait already.`));
+      return Promise.reject(new ParleyError("queue_full", `${messages} messages are already waiting.`));
     return new Promise((resolve, reject) => {
       const untilMs = ttl === undefined ? Number.POSITIVE_INFINITY : this.steadyMs() + ttl;
       this.waiting.push({ send, options, resolve, reject, untilMs, sentMs: undefined, failure: undefined });

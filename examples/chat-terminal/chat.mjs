@@ -76,8 +76,8 @@ function present({ joined, left, snapshot }) {
   for (const peer of joined) members.set(peer.peerId, nameOf(peer));
   for (const peer of left) members.delete(peer.peerId);
   if (snapshot) return show(`* you are ${me}; here: ${[...members.values()].join(", ") || "nobody else"}`);
-  for (const peer of joined) show(`* ${nameOf(peer)} is here`);
-  for (const peer of left) show(`* ${nameOf(peer)} has left`);
+  for (const peer of joined) show(`* ${nameOf(peer)} joined`);
+  for (const peer of left) show(`* ${nameOf(peer)} left`);
 }
 
 async function ended(which, code) {

@@ -104,7 +104,7 @@ test("config shows each setting and its source, and no secret", async () => {
   expect(stdout).toMatch(/^port +9000 +flag$/m);
   expect(stdout).toMatch(/^domain +example\.com +file$/m);
   expect(stdout).toMatch(/^admin-token +\(hidden\) +environment$/m);
-  expect(stdout).toMatch(/^host +0\.0\.0\.0; 127\.0\.0\.1 if the first start made the demo +default$/m);
+  expect(stdout).toMatch(/^host +0\.0\.0\.0; 127\.0\.0\.1 if the first start created the demo +default$/m);
   expect(stderr).toMatch(/^PARLEY_PRT is not a setting and has no effect\nA server started here, .*\n$/);
   const json = await parley([...args, "--json"], { env });
   expect(JSON.parse(json.stdout)).toMatchObject({

@@ -12,7 +12,7 @@ export const BACKUP_SETTINGS = {
     env: "PARLEY_BACKUP_EVERY",
     initial: 0,
     shown: "no scheduled backups",
-    meaning: "time between two scheduled backups, in seconds or as 6h, 1d; needs PARLEY_BACKUP_TO",
+    meaning: "time between scheduled backups, in seconds or as 6h, 1d; needs PARLEY_BACKUP_TO",
     read: durationOf("s", BACKUP_EVERY_MIN_SECONDS, BACKUP_EVERY_MAX_SECONDS),
   }),
   backupTo: setting({
@@ -20,21 +20,21 @@ export const BACKUP_SETTINGS = {
     initial: "",
     shown: "none",
     meaning:
-      "where backups are written that the schedule or the dashboard starts: a folder, or `s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…`",
+      "where backups started by the schedule or the dashboard are written: a folder, or `s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…`",
     read: anyText,
     secret: true,
   }),
   backupKeep: setting({
     env: "PARLEY_BACKUP_KEEP",
     initial: 14,
-    meaning: "how many of these backups are kept; older ones are deleted",
+    meaning: "how many of these backups to keep; older ones are deleted",
     read: integer(1, BACKUP_KEEP_MAX),
   }),
   backupKey: setting({
     env: "PARLEY_BACKUP_KEY",
     initial: "",
     shown: "backups are not encrypted",
-    meaning: `encrypts backups, and opens encrypted ones: base64 of ${MASTER_KEY_BYTES} bytes`,
+    meaning: `encrypts and decrypts backups: base64 of ${MASTER_KEY_BYTES} bytes`,
     read: base64Key,
     secret: true,
   }),
@@ -42,7 +42,7 @@ export const BACKUP_SETTINGS = {
     env: "PARLEY_BACKUP_RECORDINGS",
     initial: true,
     shown: "on",
-    meaning: "whether these backups contain the files of recordings; off: only their list",
+    meaning: "whether these backups contain recording files; off: only the list of recordings",
     read: onOff,
   }),
 };

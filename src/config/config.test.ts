@@ -99,7 +99,7 @@ describe("a wrong value stops the start, with the setting's name, its value and 
     const turn = ["turn:a.example:3478?transport=tcp", "turns:[2001:db8::1]:443", "stun:10.0.0.1"];
     const both = load({ "turn-urls": turn.join(", "), "turn-secret": "0123456789abcdef,fedcba9876543210" }).config;
     expect([both.turnUrls, both.turnSecret]).toEqual([turn, ["0123456789abcdef", "fedcba9876543210"]]);
-    expect(() => load({ "turn-urls": "turn:a.example" })).toThrow("set PARLEY_TURN_SECRET too");
+    expect(() => load({ "turn-urls": "turn:a.example" })).toThrow("also set PARLEY_TURN_SECRET");
     expect(() => load({ "turn-secret": "0123456789abcdef" })).toThrow("PARLEY_TURN_URLS has no TURN servers");
     expect(load({ "turn-urls": "stun:a.example" }).config.turnUrls).toEqual(["stun:a.example"]);
   });
@@ -126,7 +126,7 @@ describe("a wrong value stops the start, with the setting's name, its value and 
     expect(() => load({}, { PARLEY_CONFIG: "/no/such.toml" })).toThrow(
       "PARLEY_CONFIG /no/such.toml: there is no such file",
     );
-    expect(() => load({ config: import.meta.dir })).toThrow("it is a folder; name a file");
+    expect(() => load({ config: import.meta.dir })).toThrow("it is a folder, not a file");
   });
 });
 

@@ -37,14 +37,14 @@ export function loadConfig(
   }
   const config = values as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === ""))
-    throw new ConfigError("PARLEY_TLS_CERT and PARLEY_TLS_KEY belong together: set both or neither");
+    throw new ConfigError("PARLEY_TLS_CERT and PARLEY_TLS_KEY go together: set both or neither");
   if (config.backupEvery > 0 && config.backupTo === "")
-    throw new ConfigError("PARLEY_BACKUP_EVERY is set: say with PARLEY_BACKUP_TO where backups are written");
+    throw new ConfigError("PARLEY_BACKUP_EVERY is set, but PARLEY_BACKUP_TO is not: set it to the place for backups");
   const hasTurn = config.turnUrls.some((url) => url.startsWith("turn"));
   if (hasTurn !== config.turnSecret.length > 0)
     throw new ConfigError(
       hasTurn
-        ? "PARLEY_TURN_URLS has TURN servers: set PARLEY_TURN_SECRET too, their static-auth-secret"
+        ? "PARLEY_TURN_URLS has TURN servers: also set PARLEY_TURN_SECRET to their static-auth-secret"
         : "PARLEY_TURN_SECRET is set, but PARLEY_TURN_URLS has no TURN servers (turn:… or turns:…): set both or neither",
     );
   return { config, sources, warnings: unknownVariables(env) };
@@ -59,7 +59,7 @@ export function loadForDataFolder(...given: Parameters<typeof loadConfig>): Load
   const { data } = loaded.config;
   if (loaded.sources.data === "default" && isOfOtherUser(data))
     throw new ConfigError(
-      `the folder ${data} belongs to another user, who could read and change what is kept there: run this in another folder or as that user, or name the folder with --data or PARLEY_DATA if you trust it`,
+      `the folder ${data} belongs to another user, who could read and change your data: run this in another folder or as that user, or pass the folder with --data or PARLEY_DATA if you trust it`,
     );
   return loaded;
 }
@@ -126,8 +126,8 @@ function readText(path: string, named: string): string {
     const { code, message } = error as NodeJS.ErrnoException;
     const why: Readonly<Record<string, string>> = {
       ENOENT: "there is no such file",
-      EISDIR: "it is a folder; name a file",
-      EACCES: "this user is not allowed to read it",
+      EISDIR: "it is a folder, not a file",
+      EACCES: "this user may not read it",
     };
     throw new ConfigError(`${named}: ${why[code ?? ""] ?? message}`);
   }

@@ -74,7 +74,7 @@ export const adminToken: Read<string> = (text) => {
   const [, other] = OTHER_CREDENTIALS.find(([form]) => form.test(text.trim())) ?? [];
   if (other !== undefined)
     return {
-      problem: `is ${other}. As the admin token it could do everything. Leave the setting out, or set an admin token of its own (make one: openssl rand -hex 32)`,
+      problem: `is ${other}. As the admin token, it would allow everything. Leave the setting out, or set a separate admin token (make one: openssl rand -hex 32)`,
     };
   return /^[\x21-\x7e]+$/.test(text) && text.length >= ADMIN_TOKEN_MIN_CHARS
     ? { value: text }

@@ -44,21 +44,21 @@ export const SETTINGS = {
   port: setting({
     env: "PARLEY_PORT",
     initial: 8080,
-    meaning: "TCP port to listen on; 0 = any free port",
+    meaning: "TCP port to listen on; 0: any free port",
     read: integer(0, 65_535),
   }),
   host: setting({
     env: "PARLEY_HOST",
     initial: "",
-    shown: "0.0.0.0; 127.0.0.1 if the first start made the demo",
+    shown: "0.0.0.0; 127.0.0.1 if the first start created the demo",
     meaning:
-      "address to listen on: 0.0.0.0 is every IPv4 address of this machine, 127.0.0.1 is reachable from this machine only",
+      "address to listen on: 0.0.0.0 means every IPv4 address of this machine; only this machine can reach 127.0.0.1",
     read: anyText,
   }),
   workers: setting<number | "auto">({
     env: "PARLEY_WORKERS",
     initial: 1,
-    meaning: `processes that share the port and the work (Linux): a number up to ${WORKERS_MAX}, or auto: one per core that the service may use, fewer with less than 256 MiB of memory each`,
+    meaning: `processes that share the port and the work (Linux): a number up to ${WORKERS_MAX}, or auto for one per available core, and fewer if each would have less than 256 MiB of memory`,
     read: workers,
   }),
   data: setting({
@@ -79,14 +79,14 @@ export const SETTINGS = {
     initial: [],
     shown: "none",
     meaning:
-      "the service's own addresses, separated by commas: dashboard, control plane and metrics answer only under these hosts, `localhost` and IP addresses (requests with the admin token or an operator's under any host)",
+      "the service's own addresses, separated by commas: the dashboard, control plane and metrics answer only under these hosts, `localhost` and IP addresses (with the admin token or an operator's token, under any host)",
     read: urls,
   }),
   adminToken: setting({
     env: "PARLEY_ADMIN_TOKEN",
     initial: "",
     shown: "made at the first start",
-    meaning: `credential of the control plane; at least ${ADMIN_TOKEN_MIN_CHARS} characters, and no token or key of another kind (commands take an operator's as PARLEY_OPERATOR_TOKEN)`,
+    meaning: `credential of the control plane; at least ${ADMIN_TOKEN_MIN_CHARS} characters, and not a token or key of another kind (commands read an operator's token from PARLEY_OPERATOR_TOKEN)`,
     read: adminToken,
     secret: true,
   }),
@@ -140,14 +140,15 @@ export const SETTINGS = {
     env: "PARLEY_ADMIN_LISTEN",
     initial: "",
     shown: "the same port",
-    meaning: "separate `host:port` for dashboard, control plane and metrics; the main port then does not serve them",
+    meaning:
+      "separate `host:port` for the dashboard, control plane and metrics; the main port then does not serve them",
     read: matching(/^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, "host:port"),
   }),
   storageUrl: setting({
     env: "PARLEY_STORAGE_URL",
     initial: "",
     shown: "folder in the data folder",
-    meaning: "where recordings are kept: `s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…`",
+    meaning: "where recordings are stored: `s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…`",
     read: matching(/^s3:\/\/.+/, "s3://bucket?endpoint=…"),
     secret: true,
   }),
@@ -155,13 +156,13 @@ export const SETTINGS = {
     env: "PARLEY_STORAGE_SHARED",
     initial: false,
     shown: "off",
-    meaning: "on: all nodes share the folder of recordings (a network file system)",
+    meaning: "on: all nodes share the recordings folder (a network file system)",
     read: onOff,
   }),
   sweepStrays: setting<SweepStrays>({
     env: "PARLEY_SWEEP_STRAYS",
     initial: "auto",
-    meaning: `what to do with files in the storage that belong to no recording. auto: move a limited number to a quarantine, and remove them after ${QUARANTINE_DAYS} days; on: do so without the limit, and take over a storage that belongs to another store, or an empty one that replaces the previous one; off: keep them`,
+    meaning: `what to do with files in the storage that belong to no recording. auto: quarantine a limited number of them, and remove them after ${QUARANTINE_DAYS} days; on: the same without a limit, and also take over a storage that belongs to another store, or an empty one that replaces the previous one; off: keep them`,
     read: oneOf("auto", "on", "off"),
   }),
   ...BACKUP_SETTINGS,
@@ -169,7 +170,7 @@ export const SETTINGS = {
     env: "PARLEY_HISTORY_SYNC",
     initial: "process",
     meaning:
-      "what messages in the embedded history survive once they are acknowledged. process: the end of the process at any moment; disk: also a power cut, at the cost of a disk write per batch of messages. PostgreSQL: as it is configured",
+      "what acknowledged messages in the embedded history survive. process: a crash of the process at any moment; disk: also a power cut, at the cost of a disk write per batch of messages. PostgreSQL: as configured",
     read: oneOf("process", "disk"),
   }),
   connectsPerMinutePerIp: setting({
@@ -211,7 +212,7 @@ export const SETTINGS = {
   meshMax: setting({
     env: "PARLEY_MESH_MAX",
     initial: 6,
-    meaning: `people in one room at most, whatever its maxParticipants: each browser sends to all others. Rooms of microphones only take ${AUDIO_MESH_MAX}, or this if it is more`,
+    meaning: `most people in one room, whatever its maxParticipants, because each browser sends to all others. Audio-only rooms allow ${AUDIO_MESH_MAX}, or this value if it is higher`,
     read: integer(1, 1000),
   }),
   turnUrls: setting<readonly string[]>({
@@ -226,7 +227,7 @@ export const SETTINGS = {
     env: "PARLEY_TURN_SECRET",
     initial: [],
     shown: "none",
-    meaning: `secret of the TURN servers (coturn's \`static-auth-secret\`), which signs their credentials; at least ${TURN_SECRET_MIN_CHARS} characters. Two separated by a comma while it is changed: the first signs`,
+    meaning: `secret of the TURN servers (coturn's \`static-auth-secret\`), which signs their credentials; at least ${TURN_SECRET_MIN_CHARS} characters. While you change it, set two, separated by a comma; the first one signs`,
     read: turnSecrets,
     secret: true,
   }),
@@ -235,7 +236,7 @@ export const SETTINGS = {
     initial: NOTHING_ALLOWED,
     shown: "none",
     meaning:
-      "what webhooks that operators make may call beyond the public Internet, separated by commas: networks (`10.0.0.0/8`, at every port) and `host:port` (`hooks.internal:8443`). Webhooks that applications and rooms make stay limited to public addresses and the ports 80 and 443",
+      "what operators' webhooks can call outside the public Internet, separated by commas: networks (`10.0.0.0/8`, on every port) and `host:port` (`hooks.internal:8443`). Webhooks created by applications and rooms can call only public addresses on ports 80 and 443",
     read: allowed,
   }),
   maxPendingBytes: setting({
@@ -254,7 +255,7 @@ export const SETTINGS = {
     env: "PARLEY_DRAIN_SECONDS",
     initial: 10,
     meaning:
-      "how long each of the two phases of a shutdown may take, in seconds or as 30s, 2m: closing connections, then finishing requests",
+      "the longest that each of the two shutdown phases may take, in seconds or as 30s, 2m: closing connections, then finishing requests",
     read: durationOf("s", 0, 3600),
   }),
   trustedProxies: setting<readonly Cidr[]>({
@@ -274,7 +275,7 @@ export const SETTINGS = {
   rotationGraceSeconds: setting({
     env: "PARLEY_ROTATION_GRACE_SECONDS",
     initial: 86_400,
-    meaning: "how long a rotated secret stays valid, in seconds or as 12h, 7d, if the call does not say",
+    meaning: "how long a rotated secret stays valid, in seconds or as 12h, 7d, unless the call sets it",
     read: durationOf("s", 0, ROTATION_GRACE_MAX_SECONDS),
   }),
   maxRecordingBytes: setting({
@@ -292,13 +293,13 @@ export const SETTINGS = {
   linkSeconds: setting({
     env: "PARLEY_LINK_SECONDS",
     initial: 3600,
-    meaning: "how long links to recordings are valid, in seconds or as 30m, 2h, if the call does not say",
+    meaning: "how long links to recordings are valid, in seconds or as 30m, 2h, unless the call sets it",
     read: durationOf("s", 1, LINK_MAX_SECONDS),
   }),
   logLevel: setting<LogLevel>({
     env: "PARLEY_LOG_LEVEL",
     initial: "info",
-    meaning: "debug, info, warn, error or silent; on a terminal, errors have their stacks only with debug",
+    meaning: "debug, info, warn, error or silent; on a terminal, only debug shows error stacks",
     read: oneOf("debug", "info", "warn", "error", "silent"),
   }),
   logFormat: setting<LogFormat>({
@@ -312,14 +313,14 @@ export const SETTINGS = {
     env: "PARLEY_DEMO",
     initial: true,
     shown: "on",
-    meaning: "off: the first start makes no demo application",
+    meaning: "off: the first start does not create a demo application",
     read: onOff,
   }),
   dashboard: setting({
     env: "PARLEY_DASHBOARD",
     initial: true,
     shown: "on",
-    meaning: "off: there is no dashboard and no signing in to it; the control plane stays",
+    meaning: "off: no dashboard and no sign-in; the control plane stays",
     read: onOff,
   }),
 } as const;

@@ -2,7 +2,7 @@
  * Appends the messages of this node to the store, in batches: one batch at a time, in the order in which the messages came. What
  * arrives while a batch is under way is the next batch, so that batches grow with the load.
  *
- * When the store does not answer for a batch, its messages are reported as not known to be stored. Nothing more is appended until
+ * When the store is not responding for a batch, its messages are reported as not known to be stored. Nothing more is appended until
  * the store has said what became of that batch: a message that was stored after all must not come behind later ones, and its
  * channels must get it.
  */

@@ -173,7 +173,7 @@ test("each address of a name is judged", () => {
   expect(of("10.0.0.1", "::1")).toEqual({ refused: expect.stringContaining("10.0.0.0/8") });
   // Only what is written by the caller is repeated: names inside the operator's network are not looked up for others.
   expect(of("10.0.0.1")).toEqual({ refused: "its address is not public: a private network (10.0.0.0/8)" });
-  expect(of()).toEqual({ refused: "its host has no address" });
+  expect(of()).toEqual({ refused: "its host does not resolve to an address" });
   // The port is judged with the address: a network that is open opens no port elsewhere.
   const rules = opened("10.0.0.0/8");
   const other = checkUrl("http://example.org:9000/", rules, true);

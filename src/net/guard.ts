@@ -36,14 +36,15 @@ const PORTS: readonly number[] = [80, 443];
 export function checkUrl(text: string, rules: GuardRules, isTrusted: boolean): Target | Refused {
   if (text.length > URL_MAX_CHARS) return refuse(`it has more than ${URL_MAX_CHARS} characters`);
   const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol) || url.hostname === "") return refuse("it is no http or https URL");
-  if (url.username !== "" || url.password !== "") return refuse("it has credentials, which a header can have instead");
+  if (!url || !/^https?:$/.test(url.protocol) || url.hostname === "") return refuse("it is not an http or https URL");
+  if (url.username !== "" || url.password !== "")
+    return refuse("it contains credentials; put them in a header instead");
   const { hostname } = url;
   const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
   const isOpen = isTrusted && rules.allow.hosts.includes(hostKey(hostname, port));
   if (hostname.endsWith(".")) return refuse("its host ends with a dot");
   if (isOwn(hostname, rules) && (!isOpen || rules.ownPorts.includes(port)))
-    return refuse("its host is one of this service itself");
+    return refuse("its host belongs to this service");
   const target = { url, hostname, port, literal: parseAddress(hostname), isTrusted };
   if (target.literal) {
     const refused = whyNot(target.literal, target, rules);
@@ -64,12 +65,12 @@ export function passing(
   const judged = addresses.map((address) => ({ address, refused: whyNot(address, target, rules) }));
   const good = judged.filter(({ refused }) => refused === undefined).map(({ address }) => address);
   if (good.length > 0) return good.toSorted((a, b) => a.length - b.length);
-  return refuse(judged[0]?.refused ?? "its host has no address");
+  return refuse(judged[0]?.refused ?? "its host does not resolve to an address");
 }
 
 function whyNot(address: Address, target: Target, rules: GuardRules): string | undefined {
   const { hostname, port, isTrusted, literal } = target;
-  if (isLoopback(address) && rules.ownPorts.includes(port)) return "its address is this service itself";
+  if (isLoopback(address) && rules.ownPorts.includes(port)) return "its address belongs to this service";
   if (isTrusted && (rules.allow.hosts.includes(hostKey(hostname, port)) || isInNetworks(rules.allow, address)))
     return undefined;
   const rule = refusedRange(address);

@@ -169,7 +169,7 @@ test("an endless head is given up", async () => {
 test("a reset and a refused connection are said", async () => {
   const port = await rawServer((socket) => socket.resetAndDestroy());
   expect(await post(`http://127.0.0.1:${port}/`)).toEqual({
-    error: "the connection was closed before there was an answer",
+    error: "the connection was closed before a response arrived",
   });
   const gone = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const { port: free } = gone;

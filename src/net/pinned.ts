@@ -56,7 +56,7 @@ export async function postPinned(request: PinnedRequest, options: PinnedOptions)
     return await firstAnswer(target, addresses, request, options, abort);
   } catch (error) {
     return {
-      error: abort.signal.aborted ? `there was no answer within ${timeoutMs / 1000} s` : reasonOf(error, target),
+      error: abort.signal.aborted ? `no response within ${timeoutMs / 1000} s` : reasonOf(error, target),
     };
   } finally {
     clearTimeout(timer);
@@ -93,7 +93,7 @@ async function resolveName(hostname: string): Promise<readonly Address[]> {
   return found.map(({ address }) => parseAddress(address)).filter((address) => address !== undefined);
 }
 
-/** Nothing was sent to an address to which no connection came about, so the next one can be tried. */
+/** Nothing was sent to an address to which the connection failed, so the next one can be tried. */
 const NOT_CONNECTED: readonly string[] = [
   "ConnectionRefused",
   "ECONNREFUSED",
@@ -117,7 +117,7 @@ async function firstAnswer(
       if (at === tried.length - 1 || abort.signal.aborted || !NOT_CONNECTED.includes(codeOf(error))) throw error;
     }
   }
-  return { error: "its host has no address" };
+  return { error: "its host does not resolve to an address" };
 }
 
 async function answerOf(
@@ -179,17 +179,17 @@ const codeOf = (error: unknown): string => {
 const REASONS: Readonly<Record<string, string>> = {
   ConnectionRefused: "the connection was refused",
   ECONNREFUSED: "the connection was refused",
-  FailedToOpenSocket: "no connection came about",
-  ECONNRESET: "the connection was closed before there was an answer",
-  ConnectionClosed: "the connection was closed before there was an answer",
+  FailedToOpenSocket: "the connection failed",
+  ECONNRESET: "the connection was closed before a response arrived",
+  ConnectionClosed: "the connection was closed before a response arrived",
   ENOTFOUND: "its host is unknown",
   DNS_ENOTFOUND: "its host is unknown",
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is not for this host",
   CERT_HAS_EXPIRED: "its certificate has expired",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not of a trusted authority",
-  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not of a trusted authority",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not of a trusted authority",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate is not of a trusted authority",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not from a trusted authority",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not from a trusted authority",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not from a trusted authority",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate is not from a trusted authority",
 };
 
 /** Without the texts of the runtime, which quote the address. */

@@ -114,7 +114,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     log.warn("PARLEY_NATS_URL without PARLEY_DATABASE_URL: keys created here are unknown to other nodes");
   if (config.natsUrl !== "" && config.host === "" && host === LOOPBACK)
     log.warn(
-      `this node listens on ${LOOPBACK} only, because its store began with the demo: set PARLEY_HOST=0.0.0.0 to let other machines connect`,
+      `this node listens only on ${LOOPBACK}, because its first start created the demo: set PARLEY_HOST=0.0.0.0 to let other machines connect`,
     );
 
   // The listeners come before realtime, which writes to their sockets, although they open their ports only in start.ts.
@@ -174,12 +174,12 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const sessionSweep = new Repeating(
     SESSION_SWEEP_EVERY_MS,
     () => operators.endExpired(),
-    (err) => log.error({ err }, "sessions that have expired could not be ended; trying again"),
+    (err) => log.error({ err }, "expired sessions could not be ended; trying again"),
   );
   const announcing = new Repeating(
     ANNOUNCED_AGAIN_EVERY_MS,
     () => announcements.repeat(),
-    (err) => log.error({ err }, "what was taken away could not be announced to other nodes; trying again"),
+    (err) => log.error({ err }, "revocations could not be announced to other nodes; trying again"),
   );
   const clockWatch = watchClock(log, () => meetings.upkeep.clockSetBack());
   const headLimit = new HeadLimit({
@@ -264,7 +264,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     clockWatch,
     reporting:
       team &&
-      reportTo(team, own, (err) => log.error({ err }, "the state of this worker could not be reported to the others")),
+      reportTo(team, own, (err) => log.error({ err }, "this worker's state could not be reported to the others")),
     headLimit,
     files,
     pipeline,
@@ -300,7 +300,7 @@ function watchClock(log: Log, setBack: () => Promise<void>): Repeating {
       await setBack();
       isSetBack = false;
     },
-    (err) => log.error({ err }, "what follows from the machine's clock could not be done; trying again"),
+    (err) => log.error({ err }, "the change of the machine's clock could not be handled; trying again"),
   );
 }
 

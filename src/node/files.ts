@@ -23,7 +23,7 @@ export function buildFiles(
     changed: (isFull) => {
       team?.full(isFull);
       if (isFull) log.warn({ limit }, FULL);
-      else log.info("there are enough free files again: connections are taken");
+      else log.info("enough files are free again: accepting connections");
     },
     guarded,
   });
@@ -38,11 +38,11 @@ export function buildFiles(
   metrics.gauge("process_max_fds", "How many files may be open.", () => limit);
   metrics.gauge(
     "parley_files_full",
-    "1: new connections are refused, because almost all files that may be open are.",
+    "1: new connections are refused, because almost all available files are open.",
     () => Number(files.isFull),
   );
   return files;
 }
 
 const FULL =
-  "almost all files that this process may open are open: it takes no new connections until some have ended. Raise the limit (ulimit -n, LimitNOFILE), or start more nodes or workers";
+  "almost all files that this process may open are open: it refuses new connections until some end. Raise the limit (ulimit -n, LimitNOFILE), or start more nodes or workers";

@@ -83,7 +83,7 @@ export class AccessTokens {
   async mint({ app, generation }: Minter, request: AccessTokenRequest): Promise<string> {
     const now = this.nowMs();
     if (request.isAdmin && request.roomName === undefined && request.globalToken !== true)
-      throw refusal("isAdmin", "without roomName it makes an admin of every room: say so with globalToken: true");
+      throw refusal("isAdmin", "without roomName, this creates an admin of every room: confirm with globalToken: true");
     const room = request.roomName === undefined ? undefined : await this.store.room(app.id, request.roomName, now);
     if (request.roomName !== undefined && !room) throw new Problem("room_not_found");
     const bound = isGlobal(request) ? undefined : room;
@@ -177,7 +177,7 @@ export class AccessTokens {
     if (!app || !isVerified) throw invalid();
     const claims = { app: app.id, ...read(payloadOf(parsed)) };
     if (!isLiveGeneration(app, claims.generation, this.nowMs()))
-      throw invalid("The application's secret key has been rotated since the access token was made.");
+      throw invalid("The application's secret key was rotated after the access token was created.");
     return claims;
   }
 
@@ -186,14 +186,14 @@ export class AccessTokens {
       roomId === undefined
         ? await this.store.room(app, data.roomName ?? "", nowMs)
         : await this.store.roomById(app, roomId, nowMs);
-    if (!room) throw invalid("The room of the access token is not there any more.");
+    if (!room) throw invalid("The access token's room no longer exists.");
     refuseOutOfTime(timesOf(data, room), nowMs, "The room");
   }
 
   /** Any valid token is good for a public room; a private room needs a token for all rooms, or for this one. */
   private async checkEntry(name: string, claims: VerifiedClaims, nowMs: number): Promise<void> {
     const room = await this.store.room(claims.app, name, nowMs);
-    if (!room) throw invalid("There is no room of this name.");
+    if (!room) throw invalid("No room has this name.");
     const isForRoom = isFor(claims, room);
     if (valuesOf(room).privacy === "private" && !isForRoom) throw invalid("The access token is for another room.");
     refuseOutOfTime(timesOf(isForRoom ? claims.data : {}, room), nowMs, "The room");
@@ -240,9 +240,9 @@ function timesOf(request: Times, room?: RoomRow): Times {
 /** Refuses to mint a token that could never be valid. */
 function refuseUseless({ expireUnixSec, notBeforeUnixSec }: Times, nowMs: number): void {
   if (!expireUnixSec) return;
-  if (expireUnixSec * 1000 <= nowMs) throw refusal("expireUnixSec", "it has passed already");
+  if (expireUnixSec * 1000 <= nowMs) throw refusal("expireUnixSec", "it is in the past");
   if (notBeforeUnixSec && notBeforeUnixSec >= expireUnixSec)
-    throw refusal("expireUnixSec", "it must lie after notBeforeUnixSec");
+    throw refusal("expireUnixSec", "it must be after notBeforeUnixSec");
 }
 
 function refuseOutOfTime({ expireUnixSec, notBeforeUnixSec }: Times, nowMs: number, what: string): void {

@@ -38,7 +38,7 @@ export const roomName = lazily(() =>
       ],
       NAME_RULE,
     )
-    .describe("A number is read as its text."),
+    .describe("A number is converted to text."),
 );
 
 /** A limit or a time: 0 and null unset it. */

@@ -19,7 +19,7 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
 
 export function refuseReserved(name: string): void {
   if (!RESERVED_NAMES.has(name)) return;
-  const message = `"${name}" is an address of the service: choose another name`;
+  const message = `"${name}" is reserved for an address of the service: choose another name`;
   throw new Problem("invalid_request", `roomName: ${message}`, undefined, {
     details: [{ field: "roomName", message }],
   });

@@ -107,7 +107,7 @@ export class Rooms {
     if (outcome === "full")
       throw new Problem(
         "room_limit_reached",
-        `An application has at most ${this.maxPerApp} rooms (PARLEY_MAX_ROOMS_PER_APP); archive some first.`,
+        `An application can have at most ${this.maxPerApp} rooms (PARLEY_MAX_ROOMS_PER_APP). Archive some first.`,
       );
     this.expiry.schedule(row.archiveAt);
     return recordOf(row);
@@ -176,7 +176,7 @@ export class Rooms {
       this.changed({ app, room: row.id, before: old, after: row });
       return recordOf(row);
     }
-    throw new Problem("internal_error", "The room is being changed by too many others; try again.");
+    throw new Problem("internal_error", "Too many others are changing this room. Try again.");
   }
 
   async archive(app: AppId, name: string): Promise<void> {
@@ -241,5 +241,5 @@ const randomName = (): string =>
 const alreadyExists = (name: string): Problem =>
   new Problem(
     "room_already_exists",
-    `There is already a room named ${name}. Use it, delete or rename it, or choose another name.`,
+    `A room named ${name} already exists. Use it, delete or rename it, or choose another name.`,
   );

@@ -48,7 +48,7 @@ test("an upgrade is announced before and after, and the store of before is copie
   const copy = join(folder, "before-upgrade", `parley-schema-${OLD}.sqlite`);
   expect(log.lines).toEqual([
     `upgrading the store: schema ${OLD} → ${NOW}`,
-    `the store is upgraded to schema ${NOW}, in less than a second; the store of before is in ${copy}`,
+    `the store was upgraded to schema ${NOW}, in less than a second; a copy of the old store is in ${copy}`,
   ]);
   expect(contentOf(copy)).toEqual(WHOLE_AND_OLD);
   expect([statSync(copy).mode & 0o777, statSync(join(folder, "before-upgrade")).mode & 0o777]).toEqual([0o600, 0o700]);

@@ -71,7 +71,7 @@ export class CopyBeforeUpgrade {
     const lack = lackOfRoom(copied);
     if (lack !== undefined)
       throw new StoreError(
-        `the store is copied before its schema is changed, and there is no room: ${lack}. Nothing was changed. Free some space, or make ${this.folder} a link to a folder on another disk; then start this version once more`,
+        `there is not enough space to copy the store before its upgrade: ${lack}. Nothing was changed. Free some space, or make ${this.folder} a link to a folder on another disk; then start this version again`,
       );
     this.file = join(this.folder, copyName(store, schema));
     this.partial = new PartialFile(this.file);
@@ -89,7 +89,7 @@ export class CopyBeforeUpgrade {
     const flaw = db.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()?.quick_check;
     if (flaw !== "ok")
       throw new StoreError(
-        `the copy of the store is damaged, and so is the store: ${flaw ?? "it cannot be checked"}. Nothing was changed: restore a backup with "parley restore FILE"`,
+        `both the store and its copy are damaged: ${flaw ?? "it cannot be checked"}. Nothing was changed. Restore a backup with "parley restore FILE"`,
       );
     this.partial.finish();
     removeOldest(this.folder, this.copied.store);

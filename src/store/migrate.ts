@@ -77,8 +77,8 @@ export async function migrate(
   }
   if (!isUpgrade(from, known)) return;
   await database.run(async (sql) => earlier?.closeRest(sql));
-  const back = copied === undefined ? "" : `; the store of before is in ${copied}`;
-  log.info(`the store is upgraded to schema ${known}, in ${duration(performance.now() - beganMs)}${back}`);
+  const back = copied === undefined ? "" : `; a copy of the old store is in ${copied}`;
+  log.info(`the store was upgraded to schema ${known}, in ${duration(performance.now() - beganMs)}${back}`);
 }
 
 /** Nodes that go on working lock the same tables in another order: PostgreSQL ends one of the two, and nothing of it was done. */
@@ -127,11 +127,11 @@ function explained(error: unknown, from: number, known: number, copied: string |
   if (error instanceof StoreError || error instanceof StoreUnreachable) return error;
   const { message, code } = error as Error & { code?: unknown };
   const isFull = code === "SQLITE_FULL" || code === "ENOSPC" || code === "EDQUOT";
-  const remedy = isFull ? "Free some space, and start again" : "Start again, and report it if it fails again";
+  const remedy = isFull ? "Free some space, and start again" : "Start again, and report the problem if it fails again";
   const copy =
     copied === undefined ? "" : ` It is also in ${copied}, which "parley restore FILE" of that version takes.`;
   return new StoreError(
-    `the store could not be upgraded from schema ${from} to ${known}: ${message}. It is as it was, and the version that wrote it starts on it.${copy} ${remedy}`,
+    `the store could not be upgraded from schema ${from} to ${known}: ${message}. It is unchanged, and the version that wrote it can still start on it.${copy} ${remedy}`,
     { cause: error },
   );
 }

@@ -54,7 +54,7 @@ export const incompleteText = ({ from, command }: IncompleteNote): string =>
   `this store is an incomplete copy of ${from}: finish it with "${command}"`;
 
 export const movedText = ({ to, atMs }: MovedNote): string =>
-  `this store was moved to ${to} (${new Date(atMs).toISOString()}), and what is written there since is not here: start with that store, or run "parley move --reopen" to use this one as it was`;
+  `this store was moved to ${to} (${new Date(atMs).toISOString()}); anything written there since is missing here: start with that store, or run "parley move --reopen" to use this one as it was`;
 
 async function isMoving(database: Database): Promise<boolean> {
   const rows: DbRow[] = await database.run(

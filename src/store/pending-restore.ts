@@ -70,7 +70,7 @@ function waitForLock(dataFolder: string): Disposable {
   for (;;) {
     const lock = lockFile(join(dataFolder, LOCK));
     if (lock) return { [Symbol.dispose]: () => lock.release() };
-    if (performance.now() > untilMs) throw new StoreInUse(dataFolder, "it finishes a restore; try again");
+    if (performance.now() > untilMs) throw new StoreInUse(dataFolder, "it is finishing a restore; try again");
     Bun.sleepSync(TRY_EVERY_MS);
   }
 }

@@ -35,7 +35,7 @@ export class Faults {
     this.counters[where].inc();
     try {
       const fields = { where, cause: placeInCode(error), ...context, err: causeOf(error) };
-      this.log.error(fields, "a fault was caught; everything else goes on");
+      this.log.error(fields, "an unexpected exception was caught; everything else keeps running");
     } catch {
       // An error that cannot be described, such as one whose getters throw. It has been counted.
     }

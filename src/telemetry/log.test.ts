@@ -105,9 +105,9 @@ describe("an error on a terminal", () => {
   const away = Object.assign(new Error("Failed\nto connect"), { code: "ERR_POSTGRES_CONNECTION_REFUSED" });
 
   test("is one line with its message, without the stack", () => {
-    const text = pretty("info", (log) => log.error({ err: away, route: "/x" }, "the store does not answer"));
+    const text = pretty("info", (log) => log.error({ err: away, route: "/x" }, "the store is not responding"));
     expect(text).toEndWith(
-      " the store does not answer: Failed to connect (ERR_POSTGRES_CONNECTION_REFUSED) route=/x\n",
+      " the store is not responding: Failed to connect (ERR_POSTGRES_CONNECTION_REFUSED) route=/x\n",
     );
     expect(text.split("\n")).toHaveLength(2);
   });

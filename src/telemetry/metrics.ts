@@ -135,7 +135,7 @@ export class Metrics {
 /** The metrics of the process itself. */
 export function processMetrics(metrics: Metrics, version: string, nodeId: string): void {
   const started = systemClock.wallMs() / 1000;
-  metrics.reading("parley_info", "Version and node, always 1.", "gauge", () => 1, { version, node: nodeId });
+  metrics.reading("parley_info", "Version and node; always 1.", "gauge", () => 1, { version, node: nodeId });
   metrics.gauge("process_start_time_seconds", "Start of the process, Unix seconds.", () => started);
   metrics.gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
   metrics.reading("process_cpu_seconds_total", "User and system CPU time.", "counter", () => {

@@ -23,7 +23,7 @@ export class TrafficCounters {
   errors = 0;
   /** Refused connects by code. Bound: the codes that a connect can be refused with. */
   readonly refusals = new Map<string, number>();
-  /** From a publish frame's arrival to its fan-out's return; with history, to its ack, the store included. */
+  /** Time from a publish frame's arrival to the end of its fan-out; with history, to its ack, including the store. */
   readonly latency = new Latency();
 
   /** `whole`: counts the connections of all applications. */

@@ -31,9 +31,9 @@ test.each([
 test.each([
   [1, 1, "this service may use 1 core"],
   [2, 2, "this service may use 2 cores"],
-  [3, 2, "this service may use 3 cores, and leaves 1 of them to PostgreSQL and NATS on this machine"],
-  [8, 7, "this service may use 8 cores, and leaves 1 of them to PostgreSQL and NATS on this machine"],
-  [16, 13, "this service may use 16 cores, and leaves 3 of them to PostgreSQL and NATS on this machine"],
+  [3, 2, "this service may use 3 cores, and leaves 1 of them for PostgreSQL and NATS on this machine"],
+  [8, 7, "this service may use 8 cores, and leaves 1 of them for PostgreSQL and NATS on this machine"],
+  [16, 13, "this service may use 16 cores, and leaves 3 of them for PostgreSQL and NATS on this machine"],
 ])("auto leaves a sixth of %i cores to PostgreSQL and NATS on the same machine", (cores, count, reason) => {
   const found = auto({ cores, hasServers: true });
   expect([found.count, found.why?.split(", because ")[1]]).toEqual([count, reason]);

@@ -53,7 +53,7 @@ function choiceFor({ canSharePorts, cores, memoryBytes, hasServers }: Machine): 
     if (count < byCores) return `there are at most ${WORKERS_MAX}`;
     const mayUse = `this service may use ${counted(cores, "core")}`;
     return forServers > 0
-      ? `${mayUse}, and leaves ${forServers} of them to PostgreSQL and NATS on this machine`
+      ? `${mayUse}, and leaves ${forServers} of them for PostgreSQL and NATS on this machine`
       : mayUse;
   }
 }

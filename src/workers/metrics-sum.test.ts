@@ -7,12 +7,12 @@ function page(connections: number, connects: number, isStoreUp = 1): string {
   metrics.gauge("parley_connections", "Open connections.", () => connections);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => connections);
   metrics.gauge("parley_keys", "Live keys.", () => 3);
-  metrics.gauge("parley_store_up", "Whether the shared store answers.", () => isStoreUp);
+  metrics.gauge("parley_store_up", "Whether the shared store responds.", () => isStoreUp);
   metrics.counter("parley_connects_total", "Connections made.").inc(connects);
   const closes = metrics.counters("parley_closes_total", "Connections ended, by close code.");
   closes({ code: "1000" }).inc(connects);
   metrics.histogram("parley_publish_seconds", "Time.", [1, 2]).observe(connects);
-  metrics.reading("parley_info", "Version and node, always 1.", "gauge", () => 1, { version: "1", node: "n" });
+  metrics.reading("parley_info", "Version and node; always 1.", "gauge", () => 1, { version: "1", node: "n" });
   return metrics.text();
 }
 
@@ -30,7 +30,7 @@ parley_channels 7
 # HELP parley_keys Live keys.
 # TYPE parley_keys gauge
 parley_keys 3
-# HELP parley_store_up Whether the shared store answers.
+# HELP parley_store_up Whether the shared store responds.
 # TYPE parley_store_up gauge
 parley_store_up 0
 # HELP parley_connects_total Connections made.
@@ -46,7 +46,7 @@ parley_publish_seconds_bucket{le="2"} 2
 parley_publish_seconds_bucket{le="+Inf"} 2
 parley_publish_seconds_sum 3
 parley_publish_seconds_count 2
-# HELP parley_info Version and node, always 1.
+# HELP parley_info Version and node; always 1.
 # TYPE parley_info gauge
 parley_info{version="1",node="n",worker="0"} 1
 parley_info{version="1",node="n",worker="1"} 1

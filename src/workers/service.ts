@@ -90,7 +90,7 @@ export class Service {
       });
     // The store's lock says that no other service runs on this folder.
     const left = stores ? await endLeftWorkers(config.data) : undefined;
-    if (left && left.killed > 0) log.warn("killed workers that an earlier start has left");
+    if (left && left.killed > 0) log.warn("killed workers left over from an earlier start");
     if (stores) removeLeftFolder(config.data);
     const host = config.host || (await hostOf(config, log, stores?.store));
     const { locks, ...ports } = await lockPortsWithin(left?.found ? SOCKETS_CLOSE_MS : 0, config, host);

@@ -34,7 +34,7 @@ interface SupervisorParts extends Pick<Loaded, "config" | "sources"> {
   readonly log: Log;
 }
 
-export const STILL_STARTING = "the service is still starting; try again when it is ready";
+export const STILL_STARTING = "the service is still starting. Try again when it is ready";
 
 /** A restart that waits. */
 interface Waiting {
@@ -200,7 +200,7 @@ export class Supervisor {
 
   private leaves(worker: WorkerProcess): void {
     if (worker.isDismissed) return;
-    this.parts.log.warn({ worker: worker.slot, workerPid: worker.pid }, "a worker drains by itself");
+    this.parts.log.warn({ worker: worker.slot, workerPid: worker.pid }, "a worker is draining by itself");
     worker.leaves();
     this.announce();
     this.topUp();
@@ -219,13 +219,13 @@ export class Supervisor {
   private async replaceAll(): Promise<number> {
     if (!this.isComplete) throw new Error(STILL_STARTING);
     const { log, count } = this.parts;
-    log.info("replacing the workers, one after another");
+    log.info("replacing the workers one by one");
     const slots = [...this.workers.keys(), ...this.waiting.keys()];
     for (const slot of slots) {
       if (this.isStopping) throw new Error("the service is stopping");
       await this.replace(slot);
     }
-    log.info({ workers: count }, "all workers are replaced");
+    log.info({ workers: count }, "all workers were replaced");
     return slots.length;
   }
 
@@ -235,7 +235,7 @@ export class Supervisor {
     try {
       await this.launch(free).ready;
     } catch (error) {
-      throw new Error(`a new worker could not start, the others keep running: ${(error as Error).message}`);
+      throw new Error(`a new worker could not start; the others keep running: ${(error as Error).message}`);
     }
     // The old one may have ended meanwhile, and wait for its own replacement.
     this.cancel(slot);
@@ -269,7 +269,7 @@ export class Supervisor {
     // Enough without it: the worker that it was to replace in a reload still runs, or its own replacement is there already.
     if (this.kept >= this.parts.count) return;
     const waitMs = this.waitOf(slot);
-    this.parts.log.error({ worker: slot, workerPid: pid, waitMs }, `a worker ended ${how}; it is replaced`);
+    this.parts.log.error({ worker: slot, workerPid: pid, waitMs }, `a worker ended ${how}; replacing it`);
     this.launchLater(slot, waitMs);
   }
 
@@ -281,7 +281,7 @@ export class Supervisor {
       // The end of one that leaves frees its slot, and leads here again.
       if (slot === undefined) return;
       // `worker` is the slot of its replacement: which one is missing is not known here.
-      this.parts.log.error({ worker: slot }, "a worker is missing; it is replaced");
+      this.parts.log.error({ worker: slot }, "a worker is missing; replacing it");
       this.launchLater(slot, this.waitOf(slot));
     }
   }
@@ -321,7 +321,7 @@ export class Supervisor {
       if (!worker.isHanging(nowMs)) continue;
       const silentMs = Math.round(nowMs - worker.heardMs);
       const { slot, pid } = worker;
-      this.parts.log.error({ worker: slot, workerPid: pid }, `a worker was silent for ${silentMs} ms; it is killed`);
+      this.parts.log.error({ worker: slot, workerPid: pid }, `a worker was silent for ${silentMs} ms; killing it`);
       worker.kill();
     }
   }

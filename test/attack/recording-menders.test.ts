@@ -32,7 +32,7 @@ const LARGE = liveWebm({ seconds: 240, frameBytes: 4000 });
 const GOOD = liveWebm({ seconds: 4 });
 
 const reasonOf = async (where: Server, id: string): Promise<string> =>
-  (await where.logged(({ recording, msg }) => recording === id && msg.includes("as it came"))).msg;
+  (await where.logged(({ recording, msg }) => recording === id && msg.includes("listed unchanged"))).msg;
 
 /** The service goes on, mends what comes next, and leaves nothing of its own. */
 async function isWell(where: Server, mends = true): Promise<void> {

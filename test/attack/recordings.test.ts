@@ -86,7 +86,7 @@ test("tiny parts without end are refused with a time to wait; other uploads and 
     expect(refused.length).toBeGreaterThan(0);
     for (const answer of refused) {
       expect(codeOf(answer)).toEqual([429, "rate_limited"]);
-      expect(answer.body.message).toStartWith("This upload gets too many small parts");
+      expect(answer.body.message).toStartWith("This upload sends too many small parts");
       expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
     }
   }

@@ -120,9 +120,9 @@ test("a failure is in the log and in /readyz, and neither has a credential", asy
   await using server = await start({
     PARLEY_BACKUP_TO: `s3://KEYKEYKEY:${secret}@bucket/prefix?endpoint=http://127.0.0.1:1`,
   });
-  await server.logged(({ msg }) => msg === "a backup failed: nothing of it is in its place");
+  await server.logged(({ msg }) => msg === "a backup failed; nothing of it was kept");
   await until("/readyz has it", async () => (await check(server)) !== "ok");
-  expect(await check(server)).toBe("the last backup failed; it is tried again, and the log says why it failed");
+  expect(await check(server)).toBe("the last backup failed; trying again. The log says why");
   const state = await server.admin.must<{ lastFailure: { why: string } }>("GET", "/backups");
   expect(state).toMatchObject({ health: "failed", failures: 1, target: { place: "s3://bucket/prefix" } });
   expect(state.lastFailure.why).toContain("the bucket bucket (prefix/) cannot be used");

@@ -47,11 +47,11 @@ test.concurrent("the folder of recordings is removed and put back", async () => 
   await says(server, "recordings", "is missing");
   expect(await metric(server, "parley_storage_up")).toBe(0);
   expect(await doctorLine(server, "recordings storage")).toMatch(/^SERIOUS .* is missing/);
-  await server.logged(({ msg }) => msg.startsWith("recordings cannot be kept:") && msg.includes("is missing"));
+  await server.logged(({ msg }) => msg.startsWith("recordings cannot be stored:") && msg.includes("is missing"));
   renameSync(elsewhere, recordings);
   await isWell(server);
   expect(await metric(server, "parley_storage_up")).toBe(1);
-  await server.logged(({ msg }) => msg.startsWith("recordings can be kept:"));
+  await server.logged(({ msg }) => msg.startsWith("recordings can be stored again:"));
   expect(readdirSync(join(recordings, "uploads"))).toEqual([]);
 });
 

@@ -59,7 +59,7 @@ test("near the limit of open files connects get 503 at once, once it is logged, 
   expect(server.log.filter(({ msg }) => FULL.test(msg))).toHaveLength(1);
 
   for (const wire of held.splice(0, LIMIT / 4)) wire.drop();
-  await server.logged(({ msg }) => msg.startsWith("there are enough free files again"));
+  await server.logged(({ msg }) => msg.startsWith("enough files are free again"));
   await world.guest();
   expect((await readMetrics(server)).get("parley_files_full")).toBe(0);
   for (const wire of held) wire.drop();
@@ -77,7 +77,7 @@ test("connections that send no request use up all files: clients wait until thes
   await server.logged(({ msg }) => FULL.test(msg));
   expect((await member.wire.request({ type: "publish", channel: fresh("room"), data: 1 })).type).toBe("ack");
   for (const socket of silent) socket.terminate();
-  await server.logged(({ msg }) => msg.startsWith("there are enough free files again"));
+  await server.logged(({ msg }) => msg.startsWith("enough files are free again"));
   let guest: Awaited<ReturnType<World["guest"]>> | undefined;
   await until("a client is let in", async () => {
     guest = await world?.guest();

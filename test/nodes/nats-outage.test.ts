@@ -51,7 +51,7 @@ const ready = (node: Server) => call<Readiness>(`${node.url}/readyz`);
 const isDegraded = async (node: Server): Promise<boolean> => (await ready(node)).body.degraded.includes("nats");
 const token = (sub: string): string => tokenQuery(selfSigned(key.keyId, key.secret, { sub }));
 
-const UNREACHABLE = "NATS is unreachable: this node and the others do not hear each other";
+const UNREACHABLE = "NATS is unreachable: this node and the others cannot reach each other";
 
 async function everyNodeSaysSo(): Promise<void> {
   for (const node of [one, other]) {

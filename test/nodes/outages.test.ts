@@ -121,13 +121,13 @@ test("PostgreSQL is stopped immediately and restarted", async () => {
     expect([blocked.status, blocked.body.error]).toEqual([503, "internal_error"]);
     expect(await ready(node)).toMatchObject({
       status: 503,
-      body: { ready: false, checks: { store: "the store does not answer" } },
+      body: { ready: false, checks: { store: "the store is not responding" } },
     });
   }
   const doctor = await runParley(["doctor"], { PARLEY_URL: one.url, PARLEY_ADMIN_TOKEN: one.adminToken });
   expect([doctor.code, doctor.output]).toEqual([
     1,
-    expect.stringMatching(/SERIOUS +database +the store does not answer\n +-> start PostgreSQL/),
+    expect.stringMatching(/SERIOUS +database +the store is not responding\n +-> start PostgreSQL/),
   ]);
   const room = await application.call("POST", "/room", { roomName: "never-made" });
   expect([room.status, room.body.error.code]).toEqual([503, "internal_error"]);

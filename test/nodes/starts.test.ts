@@ -47,8 +47,8 @@ test("a start that is refused or interrupted leaves no demo for the next one, wh
   // NATS is asked for after the demo was made.
   const shared = { ...env, PARLEY_STORAGE_SHARED: "on" };
   const refused = await refusedStart({ ...shared, PARLEY_NATS_URL: "nats://127.0.0.1:1" });
-  expect(refused).toMatch(/PARLEY_NATS_URL: no server can be reached there .*: start it, or correct the address/);
-  expect(refused).toContain("This node has waited for it for 10 seconds");
+  expect(refused).toMatch(/PARLEY_NATS_URL: no server is reachable there .*: start it, or correct the address/);
+  expect(refused).toContain("This node waited for it for 10 seconds");
   const [node] = await cluster.add(1, { ...shared, PARLEY_DEMO: "off" });
   const { data } = await (node as Server).admin.must<{ data: object[] }>("GET", "/apps");
   expect(data).toEqual([]);
@@ -81,7 +81,7 @@ test("of several nodes that start on an empty database at once one creates the d
     (await connect(node, `key=${publishableKey}`)).drop();
     // Their folders are declared as shared but are not: those of the later nodes look like a volume that is not mounted.
     const isFolder = (msg: string): boolean =>
-      /recordings is empty and has no mark|^recordings cannot be kept/.test(msg);
+      /recordings is empty and has no mark|^recordings cannot be stored/.test(msg);
     const lines = node.log.filter(({ level }) => level === "error" || level === "warn");
     expect(lines.filter(({ msg }) => !isFolder(msg))).toEqual([]);
   }

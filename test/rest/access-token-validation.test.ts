@@ -101,7 +101,7 @@ describe("POST /token/validate", () => {
     const token = await mintAccessToken(app, { roomName: "one", isAdmin: true });
     await app.must("DELETE", "/room/one");
     await room("one", { privacy: "private" });
-    expect(await expectInvalid(app, token)).toBe("The room of the access token is not there any more.");
+    expect(await expectInvalid(app, token)).toBe("The access token's room no longer exists.");
     await expectInvalid(app, token, { roomName: "one" });
   });
 
@@ -184,7 +184,7 @@ describe("which room a token opens (privacy)", () => {
     await room("over", { expireUnixSec: now - 1 });
     const token = await mintAccessToken(app, { roomName: "mine", expireUnixSec: now + 100 });
     expect(await expectInvalid(app, token, { roomName: "over" })).toBe("The room has expired.");
-    expect(await expectInvalid(app, token, { roomName: "none" })).toBe("There is no room of this name.");
+    expect(await expectInvalid(app, token, { roomName: "none" })).toBe("No room has this name.");
     await app.must("PUT", "/room/mine", { expireUnixSec: now - 1 });
     await expectValid(app, token, { roomName: "mine" });
     await expectValid(app, await mintAccessToken(app, { expireUnixSec: now + 100 }), { roomName: "over" });

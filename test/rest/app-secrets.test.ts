@@ -145,6 +145,6 @@ describe("access tokens", () => {
     await until("the token is refused", async () => !(await isGood(app, token)));
     const answer = await withKey(app, "").call("POST", "/token/validate", { token });
     const { message } = expectAppRefusal(answer, 400, "invalid_access_token");
-    expect(message).toBe("The application's secret key has been rotated since the access token was made.");
+    expect(message).toBe("The application's secret key was rotated after the access token was created.");
   });
 });

@@ -189,5 +189,5 @@ test("an explanation says whether a channel keeps its messages", async () => {
   };
   expect(await why("chat/1")).toBe("The channel rule chat/* applies: it keeps 500 messages for 7 days.");
   expect(await why("room")).toBe("The channel rule room applies: it keeps no messages.");
-  expect(await why("news")).toBe("No channel rule matches this name: its messages are not kept.");
+  expect(await why("news")).toBe("No channel rule matches this name, so its messages are not stored.");
 });

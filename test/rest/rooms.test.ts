@@ -70,7 +70,7 @@ describe("POST /room", () => {
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused).toHaveLength(7);
     for (const answer of refused) expectAppRefusal(answer, 409, "room_already_exists");
-    expect(refused[0]?.body.message).toMatch(/^There is already a room named one\. Use it, .* choose another name\.$/);
+    expect(refused[0]?.body.message).toMatch(/^A room named one already exists\. Use it, .* choose another name\.$/);
     expect(names(await app.must<Json[]>("GET", "/rooms"))).toEqual(["one"]);
   });
 });

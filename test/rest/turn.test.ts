@@ -155,7 +155,7 @@ describe("GET /turn/credentials", () => {
     expect(expectAppRefusal(without, 400, "invalid_request").error.details?.[0]?.field).toBe("apiKey");
     const texts = refusals.map((answer) => expectAppRefusal(answer, 400, "invalid_api_key").message);
     expect(new Set(texts)).toEqual(
-      new Set(["The API key is missing or not valid: POST /api/v1/turn/credential gives a new one."]),
+      new Set(["The API key is missing or not valid. Get a new one with POST /api/v1/turn/credential."]),
     );
   });
 

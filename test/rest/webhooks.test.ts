@@ -83,11 +83,11 @@ describe("the control plane", () => {
   test.each<[string, Json, string, string]>([
     ["no url", { url: undefined }, "url", "is missing"],
     ["another scheme", { url: "ftp://example.com" }, "url", "must be an http or https address"],
-    ["a user in the address", { url: "https://user:pass@example.com/" }, "url", "send a credential in a header"],
+    ["a user in the address", { url: "https://user:pass@example.com/" }, "url", "send credentials in a header"],
     ["a private address", { url: "https://10.0.0.1/" }, "url", "its address 10.0.0.1 is not public"],
     ["a private address in another spelling", { url: "https://0x7f.1/" }, "url", "is not public: loopback"],
     ["another port", { url: "https://example.com:8443/" }, "url", "its port is 8443"],
-    ["an own host", { url: "http://demo.localhost/" }, "url", "its host is one of this service itself"],
+    ["an own host", { url: "http://demo.localhost/" }, "url", "its host belongs to this service"],
     ["no events", { events: [] }, "events", "must name at least one event"],
     ["a long description", { description: "x".repeat(257) }, "description", "must have at most 256 characters"],
     ["an unknown event", { events: ["recording.redy"] }, "events.0", 'did you mean "recording.ready"?'],

@@ -165,7 +165,7 @@ test("an abandoned upload leaves nothing in the bucket, parts and last bytes inc
 test("a bucket that does not respond: the start reports it, the service keeps running, uploads are 503 without the cause", async () => {
   const url = service.storageUrl.replace("@parley-test", "@another-bucket");
   await using server = await startParley({ env: { PARLEY_STORAGE_URL: url } });
-  const complaint = await server.logged((line) => line.msg.startsWith("recordings cannot be kept"));
+  const complaint = await server.logged((line) => line.msg.startsWith("recordings cannot be stored"));
   expect(complaint.msg).toContain("another-bucket");
   const backend = new Backend(await newApplication(server));
   const body = { room: await backend.room(), participantUsername: "ann", type: "video" };

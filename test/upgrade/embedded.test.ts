@@ -144,9 +144,9 @@ describe.skipIf(!WITH_BEFORE).each([
     );
     expect(upgrades).toEqual([
       `upgrading the store: schema ${OLD_SCHEMA} → ${schemaVersion()}`,
-      expect.stringContaining(`the store of before is in ${copies[0]}`),
+      expect.stringContaining(`a copy of the old store is in ${copies[0]}`),
       "upgrading the history: schema 1 → 2",
-      expect.stringContaining(`the history of before is in ${copies[1]}`),
+      expect.stringContaining(`a copy of the old history is in ${copies[1]}`),
     ]);
     for (const copy of copies) expect(statSync(copy).mode & 0o777).toBe(0o600);
     expect((await place.check()).value).toMatchObject({

@@ -104,5 +104,5 @@ test.each([
 
 test("without a key it says which one is needed", async () => {
   const { code, output } = await runParley(["verify"], { PARLEY_DATA: "/no/data/folder" });
-  expect([code, output]).toEqual([2, expect.stringContaining("set PARLEY_KEY=SK_ID:SK_SECRET, or name a file")]);
+  expect([code, output]).toEqual([2, expect.stringContaining("set PARLEY_KEY=SK_ID:SK_SECRET, or pass a file")]);
 });

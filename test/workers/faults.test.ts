@@ -84,7 +84,7 @@ test("a worker that gets a signal of its own drains, and another one is ready me
   const guests = await Promise.all(Array.from({ length: MANY }, () => world.guest()));
   const skip = world.server.log.length;
   process.kill(pidOf(world.server, 0), "SIGTERM");
-  await world.server.logged(({ msg, worker }) => msg === "a worker drains by itself" && worker === 0, skip);
+  await world.server.logged(({ msg, worker }) => msg === "a worker is draining by itself" && worker === 0, skip);
   await world.server.logged(({ msg, worker }) => msg === "worker is ready" && worker === 2, skip);
   await until("its connections are closed", () => guests.some(({ wire }) => wire.isOver));
   expect(guests.every(({ wire }) => wire.isOver)).toBe(false);
@@ -123,7 +123,7 @@ test("a reload replaces all workers, and no connect is refused meanwhile", async
   // SIGUSR2 does the same.
   const skip = world.server.log.length;
   world.server.signal("SIGUSR2");
-  await world.server.logged(({ msg }) => msg === "all workers are replaced", skip);
+  await world.server.logged(({ msg }) => msg === "all workers were replaced", skip);
   expect(childrenOf(world.server.pid).filter((pid) => after.includes(pid))).toEqual([]);
 });
 

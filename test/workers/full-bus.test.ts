@@ -35,7 +35,7 @@ const QUEUE_BYTES = MIB;
 const STOPPED_MAX_MS = 1500;
 
 const isCut = ({ msg }: LogLine): boolean => msg.includes("it does not read");
-const isRepaired = ({ msg }: LogLine): boolean => msg === "all workers are in step again";
+const isRepaired = ({ msg }: LogLine): boolean => msg === "all workers are in sync again";
 
 for (const workers of IS_FULL ? [2, 3] : [3])
   test(`a full queue between ${workers} workers is cut and repaired, and nothing acknowledged is lost`, async () => {

@@ -17,7 +17,7 @@ export function checkOptions({ url, key, token }: Partial<ConnectionOptions> = {
     throw new TypeError("parley: give either `key`, a publishable key, or `token`, a function that gets a token");
   if (key) checkSecret(key, "`key` is");
   if (key && /…|\.\.\./.test(key))
-    throw new TypeError("parley: `key` is shortened (…), as in an example: give the whole publishable key");
+    throw new TypeError("parley: `key` is shortened (…), as in an example: use the whole publishable key");
 }
 
 /** Everyone who can see the page could read it, and do everything with it. */

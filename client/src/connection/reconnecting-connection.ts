@@ -157,7 +157,7 @@ export class ReconnectingConnection {
     }
     this.#socket = socket;
     this.#connectTimer = setTimeout(
-      () => this.restart(new ParleyError("unreachable", "The service has not answered in time.")),
+      () => this.restart(new ParleyError("unreachable", "The service did not answer in time.")),
       CONNECT_WITHIN_MS,
     );
     socket.onmessage = ({ data }: { readonly data: unknown }) => this.#socket === socket && this.#received(data);
@@ -183,7 +183,7 @@ export class ReconnectingConnection {
     } catch (cause) {
       if (cause instanceof SyntaxError) return;
       // Thrown from here it would end a program of Node.
-      this.#events.error(new ParleyError("internal_error", "A frame of the service cannot be read.", { cause }));
+      this.#events.error(new ParleyError("internal_error", "A frame from the service could not be read.", { cause }));
     }
   }
 

@@ -14,7 +14,7 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 
 /** Its cause is the close: a program may act on the reason, such as that of a stay in a room. */
 export const closeError = (code: number, reason: string): ParleyError =>
-  new ParleyError(CODES[code] ?? "connection_lost", `The connection has ended: ${reason || "no reason"} (${code}).`, {
+  new ParleyError(CODES[code] ?? "connection_lost", `The connection was closed: ${reason || "no reason"} (${code}).`, {
     cause: { code, reason },
   });
 
@@ -50,7 +50,7 @@ export async function whyRefused(url: string, signal: AbortSignal): Promise<Refu
   const isCredential = status === UNAUTHORIZED;
   // The service does not know which option of the client it was, and a reader of the message may not know either.
   const option = /[?&]key=/.test(url) ? "key" : "token";
-  const text = isCredential ? `The service has refused \`${option}\`: ${message}` : message;
+  const text = isCredential ? `The service refused \`${option}\`: ${message}` : message;
   return { error: new ParleyError(error, text), isCredential, retryAfterMs };
 }
 

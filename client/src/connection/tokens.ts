@@ -74,9 +74,9 @@ export class Tokens {
       if (token !== null && typeof token !== "string") throw new TypeError("A token is a string.");
       checkSecret(token ?? "", "`token` has returned");
     } catch (cause) {
-      throw new ParleyError("token_failed", "The function that gets tokens has failed.", { cause });
+      throw new ParleyError("token_failed", "The `token` function failed.", { cause });
     }
-    if (token === null) throw new ParleyError("no_token", "The application has no token for this client any more.");
+    if (token === null) throw new ParleyError("no_token", "The application no longer has a token for this client.");
     return token;
   }
 }

@@ -151,7 +151,7 @@ export function useMessages<T = unknown, M = unknown>(
   );
   const earlier = useCallback(
     async (count?: number) => {
-      if (!ask) throw new TypeError("parley: give useMessages the option `history` from parley-client/history");
+      if (!ask) throw new TypeError("parley: pass useMessages the option `history` from parley-client/history");
       await messages.earlier(ask, count);
     },
     [messages, ask],

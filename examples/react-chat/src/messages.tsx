@@ -61,7 +61,7 @@ export function Messages({ entries, earlier }: Props) {
           entry.gap ? (
             <li key={entry.key} className="gap">
               {entry.gap.reason === "no_history"
-                ? "What was written while you were away is not kept, and is missing here."
+                ? "Messages sent while you were away were not stored and are missing here."
                 : "You were away for too long: messages are missing here."}
             </li>
           ) : (

@@ -44,7 +44,7 @@ function Connection({ onLeave }: { onLeave: () => void }) {
   if (state !== "closed")
     return (
       <p className="banner" role="status" data-state={state}>
-        {state === "connecting" ? "Connecting…" : "The connection is lost. Trying again…"}
+        {state === "connecting" ? "Connecting…" : "Connection lost. Reconnecting…"}
       </p>
     );
   return (

@@ -16,7 +16,7 @@ export function savedSession(): Session | undefined {
 
 export async function logIn(name: string): Promise<Session> {
   const response = await fetch("/api/login", { method: "POST", body: JSON.stringify({ name }) });
-  if (!response.ok) throw new Error(`The backend has answered ${response.status}.`);
+  if (!response.ok) throw new Error(`The backend answered ${response.status}.`);
   const text = await response.text();
   sessionStorage.setItem(KEY, text);
   return JSON.parse(text) as Session;
@@ -29,6 +29,6 @@ export async function connectToken({ session }: Session): Promise<string | null>
   const headers = { Authorization: `Bearer ${session}` };
   const response = await fetch("/api/token", { method: "POST", headers });
   if (response.status === 401) return null;
-  if (!response.ok) throw new Error(`The backend has answered ${response.status}.`);
+  if (!response.ok) throw new Error(`The backend answered ${response.status}.`);
   return ((await response.json()) as { token: string }).token;
 }

@@ -99,7 +99,7 @@ export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number)
   const keys = query.getAll("key");
   const tokens = query.getAll("token");
   if (keys.length + tokens.length !== 1)
-    return new Refusal("unauthorized", "not exactly one of key and token", "credential");
+    return new Refusal("unauthorized", "send exactly one of key and token", "credential");
   return keys[0] === undefined
     ? admitToken(tokens[0] ?? "", parts, nowMs)
     : withKey(keys[0], request.origin, parts.keyring);
@@ -108,7 +108,7 @@ export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number)
 function withKey(id: string, origin: string | null, keyring: Keyring): Grant | Refusal {
   const key = keyring.key(id);
   if (key?.type !== "publishable")
-    return new Refusal("unauthorized", "no live publishable key has that id", "key", true);
+    return new Refusal("unauthorized", "no live publishable key has this id", "key", true);
   // Only browsers send an Origin, and the rule protects only them: without one there is nothing to check.
   if (origin !== null && !originAllowed(origin, key.origins))
     return new Refusal("origin_not_allowed", "origin not allowed", "origin", true, 0, undefined, {
@@ -173,8 +173,8 @@ function withRoomToken(
 ): Grant | Refusal {
   const claims = roomTokens?.verify(token, nowMs);
   if (claims === undefined)
-    return new Refusal("invalid_token", "it is not a room's token of this service", "signature");
-  if (claims === "expired") return new Refusal("token_expired", "its time is over", "expiry");
+    return new Refusal("invalid_token", "it is not a room token from this service", "signature");
+  if (claims === "expired") return new Refusal("token_expired", "it has expired", "expiry");
   const { app, id: peerId } = claims;
   const row = keyring.app(app);
   if (!row) return new Refusal("invalid_token", "its application does not exist", "token key", true);

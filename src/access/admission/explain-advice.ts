@@ -72,7 +72,7 @@ export function connectAdvice(refusal: Refusal, question: Question, parts: Advic
     case "signing secret":
       return {
         why: tokenRefused,
-        hint: `Put back the master key with which ${keyId} was made: PARLEY_MASTER_KEY, or master.key in the data folder.`,
+        hint: `Restore the master key that ${keyId} was created with: PARLEY_MASTER_KEY, or master.key in the data folder.`,
       };
     case "signature":
       return {
@@ -86,7 +86,7 @@ export function connectAdvice(refusal: Refusal, question: Question, parts: Advic
     case "claims":
       return {
         why: tokenRefused,
-        hint: "Correct the claim where the token is made, or mint tokens with POST /v1/tokens.",
+        hint: "Correct the claim in the code that creates the token, or mint tokens with POST /v1/tokens.",
       };
     case "expiry":
       return {
@@ -97,7 +97,7 @@ export function connectAdvice(refusal: Refusal, question: Question, parts: Advic
       return retryAfterSeconds === undefined
         ? {
             why: tokenRefused,
-            hint: `Edit ${keyId} so that it allows what the token names, or mint the token with less.`,
+            hint: `Edit ${keyId} to allow everything the token asks for, or mint a token that asks for less.`,
           }
         : { why: tokenRefused, hint: `Wait ${duration(retryAfterSeconds * 1000)}.` };
     case "block":
@@ -105,42 +105,41 @@ export function connectAdvice(refusal: Refusal, question: Question, parts: Advic
   }
 }
 
-const TOKEN_HINT = "A connect token is a JWT with alg HS256, signed with a secret key: mint it with POST /v1/tokens.";
-const ROOM_TOKEN_HINT = "Enter the room again: POST /api/v1/room/:roomName/join gives a new one.";
+const TOKEN_HINT = "A connect token is a JWT with alg HS256, signed with a secret key. Mint one with POST /v1/tokens.";
+const ROOM_TOKEN_HINT = "Enter the room again: POST /api/v1/room/:roomName/join returns a new one.";
 const KID_HINT = "Set kid in the token's header to the id of a live secret key (sk_id_…), the one that signs it.";
 
 function credentialAdvice({ key, token }: Question): Advice {
   return key !== undefined && token !== undefined
-    ? { why: "Both a key and a token are given, and a connect has exactly one.", hint: "Leave one of them out." }
+    ? { why: "The connect has both a key and a token; it must have exactly one.", hint: "Leave one of them out." }
     : {
-        why: "Neither a key nor a token is given.",
+        why: "The connect has neither a key nor a token.",
         hint: "Connect with ?key=pk_live_… (a publishable key) or with ?token=… (a token signed with a secret key).",
       };
 }
 
 /** Something else than a publishable key or a token: says what it is, without repeating it. */
 function misplaced(text: string, field: "key" | "token"): Advice | undefined {
-  const instead =
-    "Connect with the id of a publishable key (pk_live_…), or with a token that is signed with a secret key.";
+  const instead = "Connect with the id of a publishable key (pk_live_…), or with a token signed with a secret key.";
   if (text.includes("sk_secret_"))
     return {
-      why: "This is the secret of a secret key. It signs tokens and calls the REST API, and never connects.",
-      hint: `${instead} If clients have seen this secret, rotate its key.`,
+      why: "This is the secret of a secret key. It signs tokens and calls the REST API, but cannot connect.",
+      hint: `${instead} If clients may have seen this secret, rotate its key.`,
     };
   if (text.startsWith("parley_"))
     return {
-      why: "This is a token of an operator, not of a client.",
-      hint: `${instead} If clients have seen it, replace it.`,
+      why: "This is an operator's token, not a client's.",
+      hint: `${instead} If clients may have seen it, replace it.`,
     };
   if (text.startsWith("sk_id_"))
     return {
-      why: "This is the id of a secret key. It names the key that signs tokens, and does not connect.",
+      why: "This is the id of a secret key. It identifies the key that signs tokens, but cannot connect.",
       hint: instead,
     };
   if (field === "token" && text.startsWith("pk_live_"))
-    return { why: "This is the id of a publishable key, not a token.", hint: "Give it as the key." };
+    return { why: "This is the id of a publishable key, not a token.", hint: "Pass it as the key." };
   if (field === "key" && text.split(".").length === 3)
-    return { why: "This looks like a token, not like the id of a key.", hint: "Give it as the token." };
+    return { why: "This looks like a token, not like the id of a key.", hint: "Pass it as the token." };
   return undefined;
 }
 
@@ -148,11 +147,11 @@ function missingKey(revoked: KeyRow | undefined, nowMs: number): Advice {
   return revoked
     ? {
         why: `${revoked.id} was revoked ${duration(nowMs - (revoked.revoked ?? nowMs))} ago.`,
-        hint: `Create another ${revoked.type} key, and use it instead: a revoked key does not come back.`,
+        hint: `Create another ${revoked.type} key and use that: a revoked key cannot be restored.`,
       }
     : {
-        why: "There is no publishable key of this id.",
-        hint: "Compare it with the application's list of keys: an id is pk_live_ and 32 hexadecimal digits.",
+        why: "No publishable key has this id.",
+        hint: "Compare it with the application's list of keys. An id is pk_live_ followed by 32 hexadecimal digits.",
       };
 }
 
@@ -163,7 +162,7 @@ function originAdvice(origin: string, keyId: string, { keyring }: AdviceParts): 
   if (normal === undefined || normal.includes("*"))
     return {
       why: "This is not the origin of a web page.",
-      hint: "An origin is a scheme, a host and possibly a port, without a path: https://example.com.",
+      hint: "An origin is a scheme, a host and optionally a port, without a path: https://example.com.",
     };
   const near = allowed.find((one) => hostOf(one) === hostOf(normal));
   const list = allowed.length === 0 ? "allows no browser: its allowedOrigins is empty" : "does not allow this origin";
@@ -181,7 +180,7 @@ function blockAdvice(peerId: string, keyId: string, { blocks, keyring }: AdviceP
   const left = until === undefined ? "" : ` for another ${duration(until - nowMs)}`;
   return {
     why: `The peer ${JSON.stringify(peerId)} is blocked${left}.`,
-    hint: "The block ends by itself. Disconnecting the peer with blockSec=1 replaces it by one that ends after a second.",
+    hint: "The block ends by itself. To end it now, disconnect the peer with blockSec=1, which replaces it with a block of one second.",
   };
 }
 
@@ -193,18 +192,18 @@ export function frameAdvice(refusal: ChannelRefusal, grant: Grant, { channel = "
     return {
       why:
         refusal === "channel_not_authorized"
-          ? `A token of a room covers the channels of that room, and not ${name}.`
-          : `A token of a room does not permit this on ${name}.`,
-      hint: "What a participant may do in a room follows from the room's fields and the access token that the room was entered with.",
+          ? `A room token covers the channels of its room, but not ${name}.`
+          : `A room token does not permit this on ${name}.`,
+      hint: "The room's fields, and the access token used to enter, decide what a participant may do.",
     };
   switch (refusal) {
     case "invalid_channel":
       return {
-        why: "This is not the name of a channel.",
-        hint: "A name is 1 to 256 bytes of text without control characters and '*'. Patterns belong in keys and tokens only.",
+        why: "This is not a valid channel name.",
+        hint: "A name is 1 to 256 bytes of text without control characters and '*'. Patterns can be used only in keys and tokens.",
       };
     case "channel_reserved":
-      return { why: "This name is reserved for the service.", hint: "Use a name with another beginning." };
+      return { why: "This name is reserved for the service.", hint: "Use a name that starts differently." };
     case "action_not_permitted":
       return action !== undefined && narrowForAction(permissions, bitOf(action)) === "token"
         ? {

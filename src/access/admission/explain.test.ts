@@ -79,7 +79,7 @@ describe("a connect with a key", () => {
       [KEY, "This is the id of a secret key."],
       ["parley_admin_0123456789", "This is a token of an operator"],
       [token(), "This looks like a token"],
-      ["<b>0123456789</b>", "There is no publishable key of this id."],
+      ["<b>0123456789</b>", "No publishable key has this id."],
     ] as const) {
       expect(why({ key })).toContain(`key: ${text}`);
       expect(JSON.stringify(explained({ key }))).not.toContain(key);
@@ -93,8 +93,10 @@ describe("a connect with a key", () => {
   });
 
   test("is refused at the credential if both or none are given", () => {
-    expect(why({})).toContain("credential: Neither a key nor a token is given.");
-    expect(why({ key: PUBLISHABLE_KEY, token: token() })).toContain("credential: Both a key and a token are given");
+    expect(why({})).toContain("credential: The connect has neither a key nor a token.");
+    expect(why({ key: PUBLISHABLE_KEY, token: token() })).toContain(
+      "credential: The connect has both a key and a token",
+    );
   });
 
   test("is refused while the node drains, and over the cap of the plan", () => {
@@ -138,7 +140,7 @@ describe("a connect with a token", () => {
 
   test("says what it found where all is well", () => {
     const remarks = explained({ token: token({ secret: SECRETS.grace }) }).checks.map((check) => check.why);
-    expect(remarks).toContain("It is signed with a previous secret, which verifies for another 10 seconds.");
+    expect(remarks).toContain("It is signed with a previous secret, which stays valid for another 10 seconds.");
     expect(remarks).toContain("It expires in 59 minutes.");
     expect(remarks).toContain('sub is "alice".');
   });
@@ -164,7 +166,7 @@ describe("a frame", () => {
     expect(of(token(), "other", "subscribe")).toContain('channel: The key\'s patterns do not cover "other".');
     expect(of(token(), "other")).toContain("channel: The key's patterns");
     expect(why({ token: token(), channel: "chat/1", action: "publish" }, { isQuotaUsedUp: () => true })).toContain(
-      "message quota: The application's messages",
+      "message quota: The application has used up its messages",
     );
   });
 });
@@ -230,10 +232,10 @@ describe("a token of a room", () => {
     const inside = (channel: string, action: Action): string => why({ token: live, channel, action }, {}, parts);
     expect(inside("_parley/room/r1/room", "subscribe")).toBe("allowed");
     expect(inside("_parley/room/r1/room", "publish")).toContain("does not permit this on");
-    expect(inside("_parley/room/r2/room", "subscribe")).toContain("covers the channels of that room");
+    expect(inside("_parley/room/r2/room", "subscribe")).toContain("covers the channels of its room");
     expect(why({ token: live, action: "send" }, {}, parts)).toContain("action:");
     expect(why({ token: roomTokens.sign({ ...claims, exp: NOW_S }) }, {}, parts)).toContain(
-      "expiry: The token is refused: its time is over",
+      "expiry: The token is refused: it has expired",
     );
     expect(why({ token: `${live}x` }, {}, parts)).toContain("signature: The token is refused");
     expect(why({ token: roomTokens.sign({ ...claims, app: anAppId("gone"), exp: NOW_S + 60 }) }, {}, parts)).toContain(

@@ -67,14 +67,14 @@ export function explain(question: Question, parts: AdviceParts, moment: Moment, 
 }
 
 const DRAINING: Advice = {
-  why: "This node is shutting down, and refuses every connect.",
-  hint: "Connect again: another node, or this one after its restart, accepts the connect.",
+  why: "This node is shutting down and refuses all connects.",
+  hint: "Connect again: another node will accept you, or this one after its restart.",
 };
 
 const rateRemark = (perMinute: number): string =>
   perMinute === 0
-    ? "The connects of an address are not limited."
-    : `Depends on the client's address, which is not part of the question: each may connect ${perMinute} times per minute.`;
+    ? "Connects per address are not limited."
+    : `Depends on the client's address, which this check does not know: each address can connect ${perMinute} times per minute.`;
 
 const adviceOf = ({ why, hint }: Failure): Advice => ({
   ...(why !== undefined && { why }),
@@ -114,7 +114,7 @@ function capacityFailure({ spaceId }: Grant, { connectionsOf }: Moment): Failure
   if (max === null || now < max) return undefined;
   return {
     check: CAPACITY_CHECK,
-    why: `The application has ${now} connections, and its plan allows ${max}: the connection would be closed with 4010.`,
+    why: `The application has ${now} connections and its plan allows ${max}, so the connection would be closed with 4010.`,
     hint: "Raise maxConcurrentConnections in the application's plan, or close connections.",
   };
 }
@@ -133,8 +133,8 @@ function frameFailure(grant: Grant, question: Question, moment: Moment): Failure
   if ((action !== "publish" && action !== "send") || !moment.isQuotaUsedUp(appOfSpace(grant.spaceId))) return undefined;
   return {
     check: "message quota",
-    why: "The application's messages of this period are used up.",
-    hint: "Raise maxMessagesPerPeriod in the application's plan, or wait for the next period, which begins with the next month (UTC).",
+    why: "The application has used up its messages for this period.",
+    hint: "Raise maxMessagesPerPeriod in the application's plan, or wait for the next period, which starts next month (UTC).",
   };
 }
 
@@ -154,12 +154,12 @@ function frameRefusal(grant: Grant, { channel, action }: Question): ChannelRefus
 }
 
 const ROOM_REMARK =
-  "It is a token of a room, which the service itself has signed: the room also decides whether its holder may be inside now.";
+  "It is a room token, signed by the service itself. The room also decides whether its holder may be inside now.";
 
 const keyRemarks = ({ key, secretEndsMs }: KeyGrant, nowMs: number): Partial<Record<Check, string>> => ({
   "token key": `The key is ${key.id}.`,
   ...(secretEndsMs !== null && {
-    signature: `It is signed with a previous secret, which verifies for another ${duration(secretEndsMs - nowMs)}.`,
+    signature: `It is signed with a previous secret, which stays valid for another ${duration(secretEndsMs - nowMs)}.`,
   }),
 });
 
@@ -168,7 +168,7 @@ function remarksOn(grant: Grant, { token, origin }: Question, nowMs: number): Pa
   if (token === undefined)
     return {
       key: `${keyIdOf(grant)} is a live publishable key.`,
-      ...(origin === undefined && { origin: "No origin was given: only browsers send one." }),
+      ...(origin === undefined && { origin: "No origin given; only browsers send one." }),
     };
   const { peerId, expiresAtMs } = grant;
   return {
@@ -186,7 +186,7 @@ function ruleRemark(
 ): Partial<Record<Check, string>> {
   if (channel === undefined) return {};
   const rule = keyring.rulesOf(spaceId).ruleFor(channel);
-  if (!rule) return { channel: "No channel rule matches this name: its messages are not kept." };
+  if (!rule) return { channel: "No channel rule matches this name, so its messages are not stored." };
   const { history } = rule;
   const kept = history
     ? `keeps ${history.messages} ${history.messages === 1 ? "message" : "messages"} for ${duration(history.seconds * 1000)}`

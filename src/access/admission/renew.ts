@@ -13,7 +13,7 @@ export interface Identity {
 }
 
 /** One text for both: the holder of a token need not learn which application another key belongs to. */
-export const OTHER_PEER = "The token is for another peer or another application: connect with it instead.";
+export const OTHER_PEER = "The token belongs to another peer or application. Connect with it instead.";
 
 export function renew(
   token: string,

@@ -40,7 +40,7 @@ describe("what another node takes away", () => {
     expect([await invalidated, it.keyring.isWithheld("k"), it.events, it.withdrawn]).toEqual([true, false, ["k"], []]);
   });
 
-  test("of a narrowed key withholds the key if the store does not answer soon, until it has", async () => {
+  test("of a narrowed key withholds the key if the store is not responding soon, until it has", async () => {
     const it = await new FollowerFixture().started();
     const { promise, resolve } = Promise.withResolvers<void>();
     it.store.put(key("k", { actions: [] }));

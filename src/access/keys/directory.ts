@@ -106,7 +106,7 @@ export class Directory {
     if (after !== undefined && !(await this.store.key(after)))
       throw new Problem(
         "invalid_request",
-        "after: there is no such key, or not any more; use the next of the page before, or begin with the first page",
+        "after: this key does not exist, or no longer does; use next from the previous page, or start with the first page",
       );
     return this.store.keysPage(limit, app === undefined ? undefined : (await this.app(app)).id, after);
   }
@@ -118,7 +118,7 @@ export class Directory {
   createApp(name: string, consolePayloads = false): Promise<{ app: AppRow; secret: string }> {
     return this.change(async (change) => {
       if ((await change.apps()).some((app) => app.name === name))
-        throw new Problem("conflict", `There is already an application named ${name}. Use it, or choose another name.`);
+        throw new Problem("conflict", `An application named ${name} already exists. Use it, or choose another name.`);
       const id = asAppId(newObjectId(this.nowMs()));
       const secret = newAppSecret();
       const app: AppRow = {
@@ -210,7 +210,10 @@ export class Directory {
       const app = existing(await change.app(wanted.app), "application");
       const live = (await change.keys(app.id)).filter((key) => key.revoked === null).length;
       if (live >= KEYS_PER_APP_MAX)
-        throw new Problem("conflict", `An application has at most ${KEYS_PER_APP_MAX} live keys; revoke one first.`);
+        throw new Problem(
+          "conflict",
+          `An application can have at most ${KEYS_PER_APP_MAX} live keys. Revoke one first.`,
+        );
       const key: KeyRow = {
         id: wanted.type === "secret" ? newSecretId() : newPublishableId(),
         app: app.id,
@@ -238,7 +241,10 @@ export class Directory {
     return this.change(async (change) => {
       const before = liveKey(await change.key(id));
       if (edit.allowedOrigins && before.type === "secret")
-        throw new Problem("invalid_request", "allowedOrigins: a secret key has none; browsers never hold it.");
+        throw new Problem(
+          "invalid_request",
+          "allowedOrigins: does not apply to a secret key, which browsers must never have.",
+        );
       const after: KeyRow = { ...before, ...edit, actions: actionList(actionSet(edit.actions ?? before.actions)) };
       await change.putKey(after);
       const touched = { keys: [{ row: after, secrets: await change.secrets(id) }] };

@@ -173,10 +173,10 @@ export class Operators {
       if (name === ADMIN_NAME || live.some((one) => one.name === name))
         throw new Problem(
           "conflict",
-          `There is already an operator named ${name}. Revoke it first, or choose another name.`,
+          `An operator named ${name} already exists. Revoke it first, or choose another name.`,
         );
       if (live.length >= OPERATORS_MAX)
-        throw new Problem("conflict", `There are at most ${OPERATORS_MAX} operators; revoke one first.`);
+        throw new Problem("conflict", `There can be at most ${OPERATORS_MAX} operators. Revoke one first.`);
       const now = this.parts.nowMs();
       const row: OperatorRow = {
         id: newObjectId(now),

@@ -84,5 +84,5 @@ test("channels and permissions must be within the key's, and a refusal gives the
 });
 
 test("a key whose secret cannot be decrypted mints nothing", () => {
-  expect(() => mint({}, credential(SEALED_KEY))).toThrow("The key has no usable signing secret at the moment.");
+  expect(() => mint({}, credential(SEALED_KEY))).toThrow("The key has no usable signing secret right now.");
 });

@@ -47,7 +47,7 @@ export function mintToken(credential: Credential, request: MintRequest, rate: Ke
   const exp = expiry(request.expiresInSec, credential.secret.ends, nowMs);
   if (channels) checkChannels(channels, key, rate);
   const permissions = request.permissions && permitted(request.permissions, key.actions);
-  if (!canSign(credential)) throw new Problem("internal_error", "The key has no usable signing secret at the moment.");
+  if (!canSign(credential)) throw new Problem("internal_error", "The key has no usable signing secret right now.");
   const claims = {
     sub: peerId,
     exp,

@@ -91,7 +91,7 @@ export class RoomTokens {
     return PREFIX + this.jws.sign(claims);
   }
 
-  /** The claims of a token of ours; "expired" if only its time is over, undefined if it is none. */
+  /** The claims of a token of ours; "expired" if only it has expired, undefined if it is none. */
   verify(token: string, nowMs: number): RoomClaims | "expired" | undefined {
     if (!isRoomToken(token) || token.length > MAX_CHARS) return undefined;
     const claims = this.jws.verify(token.slice(PREFIX.length)) as RoomClaims | undefined;

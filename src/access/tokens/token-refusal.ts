@@ -48,7 +48,7 @@ export const expired = (check: TokenCheck, reason: string): TokenRefusal =>
 export const inDebt = (seconds: number, extraRequests: number): TokenRefusal =>
   new TokenRefusal(
     "rate_limited",
-    "the key's rate limit is used up by checking earlier tokens",
+    "checking earlier tokens has used up the key's rate limit",
     "scope",
     false,
     extraRequests,

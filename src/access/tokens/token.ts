@@ -144,7 +144,7 @@ function verifySignature(token: ParsedJws, key: SecretKey, nowMs: number): Signi
   for (const one of key.secrets) if (isLive(one, nowMs) && isSignedBy(token, one.hmacKey)) return one;
   for (const one of key.secrets)
     if (!isLive(one, nowMs) && isSignedBy(token, one.hmacKey))
-      return expired("signature", "it was signed with a secret that has been retired since");
+      return expired("signature", "it was signed with a secret that has since been retired");
   return possiblyStale("signature", "its signature matches no secret of that key");
 }
 
@@ -288,7 +288,7 @@ function authorize(
     if (uncovered.why === "in debt") return inDebt(uncovered.retryAfterSeconds, requests);
     return uncovered.why === "undecided"
       ? possiblyStale("scope", `${entry}: ${TOO_COMPLEX}`, requests)
-      : possiblyStale("scope", `${entry} is not covered by the key's patterns`, requests);
+      : possiblyStale("scope", `the key's patterns do not cover ${entry}`, requests);
   }
   const actions = claims.permissions ?? key.actions;
   if (!isSubset(actions, key.actions)) return possiblyStale("scope", "permissions exceed the key's actions", requests);

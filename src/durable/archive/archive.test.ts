@@ -119,7 +119,7 @@ describe("a writer", () => {
 
   test("fails if an entry has fewer or more bytes than was said", async () => {
     await expect(written([sized(10, noise(9))])).rejects.toThrow(
-      "some/file has changed while it was backed up: it had 10 bytes, and now has 9.",
+      "some/file changed during the backup: it had 10 bytes, and now has 9.",
     );
     await expect(written([sized(10, noise(11))])).rejects.toBeInstanceOf(SourceChanged);
     await expect(written([sized(-1)])).rejects.toThrow("cannot have -1 bytes");

@@ -145,7 +145,7 @@ describe("what is not a backup", () => {
   test("the error says which format it has, and what to do", async () => {
     const file = await packed(inTar("parley-backup.json", '{"format":2}'));
     await expect(readBack(file)).rejects.toThrow(
-      "this backup was made by a newer version of Parley: it has format 2, and this version reads up to 1. Restore it with that version, or with one that is newer still.",
+      "this backup was made by a newer version of Parley: it has format 2, and this version reads up to 1. Restore it with that version or a later one.",
     );
   });
 });

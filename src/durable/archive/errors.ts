@@ -7,15 +7,12 @@ const KEY = "PARLEY_BACKUP_KEY to the key that it was made with (32 bytes in bas
 
 /** What happened, before the detail, and what to do, behind it. */
 const TEXTS: Readonly<Record<ArchiveReason, readonly [what: string, todo: string]>> = {
-  "not-a-backup": ["this is not a backup of Parley", "Name a file that `parley backup` has written."],
-  "newer-format": [
-    "this backup was made by a newer version of Parley",
-    "Restore it with that version, or with one that is newer still.",
-  ],
+  "not-a-backup": ["this is not a Parley backup", "Choose a file that `parley backup` wrote."],
+  "newer-format": ["this backup was made by a newer version of Parley", "Restore it with that version or a later one."],
   "needs-key": ["this backup is encrypted, and no key is set", `Set ${KEY}.`],
   "wrong-key": ["this backup is encrypted with another key", `Set ${KEY}.`],
-  truncated: ["this backup ends early", "The copy is incomplete: copy it again, or use another backup."],
-  damaged: ["this backup is damaged", "Copy it again from where it is kept, or use another backup."],
+  truncated: ["this backup is incomplete", "Copy it again, or use another backup."],
+  damaged: ["this backup is damaged", "Copy it again from its original place, or use another backup."],
 };
 
 export class ArchiveError extends StoreError {
@@ -33,6 +30,6 @@ export class ArchiveError extends StoreError {
 export class SourceChanged extends StoreError {
   constructor(name: string, declared: number, found: string) {
     const todo = "Run the backup again.";
-    super(`${name} has changed while it was backed up: it had ${declared} bytes, and now has ${found}. ${todo}`);
+    super(`${name} changed during the backup: it had ${declared} bytes, and now has ${found}. ${todo}`);
   }
 }

@@ -133,7 +133,7 @@ class Run {
     }
     if (await held.release()) return held.atMs;
     throw new StoreError(
-      "the stores could not be kept still for as long as it took to copy them: too much was written meanwhile, or the disk is nearly full. Try again when less is going on, or free some space",
+      "the stores could not be paused long enough to copy them: too much was being written, or the disk is nearly full. Try again when the service is less busy, or free some space",
     );
   }
 

@@ -39,7 +39,7 @@ export function requireSpace(folder: string, files: readonly StillFile[], freeBy
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize >= needed + freeBytes) return;
   throw new StoreError(
-    `${folder} has too little free space: a backup needs ${needed} bytes there for a while, and ${freeBytes} must stay free (PARLEY_MIN_FREE_DISK_BYTES)`,
+    `${folder} has too little free space: a backup temporarily needs ${needed} bytes there, and ${freeBytes} must stay free (PARLEY_MIN_FREE_DISK_BYTES)`,
   );
 }
 

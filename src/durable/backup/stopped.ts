@@ -52,10 +52,7 @@ function lock(path: string): Database {
   } catch (error) {
     db?.close();
     if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY"))
-      throw new StoreInUse(
-        dirname(path),
-        "its server does not answer as expected, or has just been started; try again",
-      );
+      throw new StoreInUse(dirname(path), "its server does not answer as expected, or has just started; try again");
     throw new StoreError(`${path} cannot be read: ${(error as Error).message}`);
   }
 }

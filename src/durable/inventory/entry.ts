@@ -3,7 +3,7 @@
 /** How a table gets to another store. `rows`: as it is. `converted`: the embedded history and PostgreSQL lay messages out differently. */
 export type Moved = "rows" | "converted" | { readonly leftBecause: string };
 
-/** Whether a backup has it. Tables are copied with the SQLite file that they are in, or with the database. */
+/** Whether backups include it. Tables are copied with the SQLite file that they are in, or with the database. */
 export type BackedUp = "copied" | "copied if asked" | { readonly leftBecause: string };
 
 /** What a restore does with what is there. `replaced`: by what the backup has. */
@@ -34,7 +34,7 @@ export interface Retention {
 }
 
 /**
- * What becomes of it when its application is deleted. `at once`: it is gone when the call is answered. `swept`: a sweep that begins then removes it,
+ * What happens to it when its application is deleted. `at once`: it is gone when the call is answered. `swept`: a sweep that begins then removes it,
  * within an hour, or once the storage and the histories can be reached. `none`: it holds nothing of an application.
  */
 export type Deletion = "at once" | "swept" | "none" | { readonly kept: string; readonly because: string };

@@ -30,7 +30,7 @@ test.each([
     postgresError("42501", "permission denied for schema public"),
     /^PG refuses it .* the user needs the rights to create/,
   ],
-  ["a standby", postgresError("25006", "cannot execute INSERT"), /^PG takes no changes .* name the primary/],
+  ["a standby", postgresError("25006", "cannot execute INSERT"), /^PG is read-only .* use the primary/],
   [
     "a connection that was lost",
     postgresError("57P01", "terminating connection"),

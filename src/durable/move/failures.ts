@@ -23,7 +23,7 @@ export function explained(error: unknown, place: string): unknown {
   // Also in empty tables.
   if (error instanceof RowsCollide)
     return failure(
-      `rows of the source collide in the target (${reason}): nothing was lost, and the copy is not complete`,
+      `rows of the source collide in the target (${reason}): nothing was lost, but the copy is incomplete`,
     );
   if (error instanceof SQLiteError && SQLITE_FULL.test(error.code ?? ""))
     return failure(`the disk of the data folder is full (${reason}): free some space; ${CONTINUE}`);
@@ -32,9 +32,9 @@ export function explained(error: unknown, place: string): unknown {
   if (state === FULL) return failure(`the disk of ${place} is full (${reason}): free some space; ${CONTINUE}`);
   if (state === FORBIDDEN)
     return failure(
-      `${place} refuses it (${reason}): the user needs the rights to create and change tables, as the owner of the database has them`,
+      `${place} refuses it (${reason}): the user needs the rights to create and change tables, like the owner of the database`,
     );
-  if (state === READ_ONLY) return failure(`${place} takes no changes (${reason}): name the primary; ${CONTINUE}`);
+  if (state === READ_ONLY) return failure(`${place} is read-only (${reason}): use the primary; ${CONTINUE}`);
   if (isUnreachable(error) || LOST.includes(state))
     return failure(`the connection to ${place} was lost (${reason}): ${CONTINUE}`);
   return failure(`${place}: ${reason} (${state || error.code}); ${CONTINUE}`);

@@ -18,7 +18,7 @@ export async function findMasterKey(source: Side, data: string, setting: string)
   const path = masterKeyFile(data);
   if (!key)
     throw new StoreError(
-      `there is no master key, and without it the secrets of ${source.place} cannot be read: put it at ${path}, or set PARLEY_MASTER_KEY`,
+      `there is no master key, so the secrets of ${source.place} cannot be read: put it at ${path}, or set PARLEY_MASTER_KEY`,
     );
   if (new Vault(key).open(sealed, appSecretIdentity(asAppId(app))) === undefined)
     throw new StoreError(

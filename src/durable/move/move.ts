@@ -216,7 +216,7 @@ async function refuseDifferences({ source, target }: Move, checked: ReadonlyMap<
   if (different.length === 0 && isSameId) return;
   const names = different.map(([name, { put, dropped }]) => `${name} (${put + dropped})`).join(", ");
   throw new StoreError(
-    `the copy differs from ${source.place}: ${names || "the last id of a stream"}. Something has written to one of the two meanwhile: stop it, then repeat the move`,
+    `the copy differs from ${source.place}: ${names || "the last id of a stream"}. Something wrote to one of the two during the move: stop it, then repeat the move`,
   );
 }
 

@@ -102,7 +102,7 @@ export class PostgresSide implements Side {
       throw new StoreError(`${this.place} ${connectProblem(error)}`, { cause: error });
     }
     const { encoding = "", role = "" } = facts[0] ?? {};
-    if (role !== "") throw new StoreError(`${this.place} ${role}, and takes no changes: name the primary`);
+    if (role !== "") throw new StoreError(`${this.place} ${role}: use the primary`);
     if (encoding !== "UTF8")
       throw new StoreError(
         `the database of ${this.place} has the encoding ${encoding}, which cannot hold every text: make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
@@ -116,7 +116,7 @@ export class PostgresSide implements Side {
         SELECT pg_try_advisory_lock(${LOCK_SPACE}::INT, ${MOVE_LOCK}::INT) AS "isHeld"`;
       if (rows[0]?.isHeld) return;
       if (performance.now() > untilMs)
-        throw new StoreError(`another "parley move" is working on ${this.place}: wait until it has ended`);
+        throw new StoreError(`another "parley move" is working on ${this.place}: wait for it to finish`);
       await Bun.sleep(LOCK_RETRY_MS);
     }
   }

@@ -155,9 +155,7 @@ describe.if(IS_FULL)("the target", () => {
     const url = await place.database();
     await using sql = new SQL({ ...optionsOf(url), max: 1 });
     await sql.unsafe(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`);
-    expect(await failure(run("to", data, url))).toMatch(
-      /^PostgreSQL at .* is read-only, and takes no changes: name the primary$/,
-    );
+    expect(await failure(run("to", data, url))).toMatch(/^PostgreSQL at .* is read-only: use the primary$/);
     expect(await failure(run("to", data, `${url}_missing`))).toMatch(
       /^PostgreSQL at .*_missing refuses the connection: .* does not exist/,
     );

@@ -85,7 +85,7 @@ export class Texts {
       if (!hasNul(cell)) return cell;
       if (key.includes(columns[at]?.name ?? ""))
         throw new StoreError(
-          `${name}: the ${columns[at]?.name} ${JSON.stringify(cell)} contains the character U+0000, which PostgreSQL cannot store: delete what has this name, then repeat the move`,
+          `${name}: the ${columns[at]?.name} ${JSON.stringify(cell)} contains the character U+0000, which PostgreSQL cannot store: delete the entry with this name, then repeat the move`,
         );
       this.changed++;
       return cell.replaceAll("\0", "\uFFFD");

@@ -34,7 +34,7 @@ export interface SubjectNow {
   /** The page of the dashboard where it is seen. */
   readonly page: PageName | null;
   readonly backup: string;
-  /** What becomes of it when its application is deleted. */
+  /** What happens to it when its application is deleted. */
   readonly deletion: string;
 }
 

@@ -20,7 +20,7 @@ export function checkStore(path: string, name: string): CheckedStore {
   try {
     using db = new Database(path, { readwrite: true, create: false });
     const id = db.query<{ application_id: number }, []>("PRAGMA application_id").get()?.application_id;
-    if (id !== APPLICATION_ID) throw new StoreError(`${name} is not a backup of Parley; nothing was changed`);
+    if (id !== APPLICATION_ID) throw new StoreError(`${name} is not a Parley backup; nothing was changed`);
     // Leaves WAL mode, so that closing leaves one file.
     db.run("PRAGMA journal_mode = DELETE");
     const flaw = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check(1)").get()?.integrity_check;

@@ -101,7 +101,7 @@ async function within<T>({ dataFolder }: RestoreParts, work: (folder: string) =>
 
 async function alone<T>(dataFolder: string, work: (folder: string) => Promise<T>): Promise<T> {
   const running = lockFile(join(dataFolder, RUNNING_LOCK));
-  if (!running) throw new StoreInUse(dataFolder, "another restore is running; wait for its end");
+  if (!running) throw new StoreInUse(dataFolder, "another restore is running; wait for it to finish");
   using _ = { [Symbol.dispose]: () => running.release() };
   finishRestore(dataFolder);
   // A running server is better named before gigabytes were read.
@@ -155,6 +155,6 @@ function refuseOpenStore(file: string, dataFolder: string): void {
     throw new StoreError(`${file} is the store itself; there is nothing to restore`);
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
     throw new StoreError(
-      `beside ${file} lies ${file}-wal, so it is a store and not a backup: make one of it with "parley backup"; nothing was changed`,
+      `${file}-wal is next to ${file}, so this is a store, not a backup: back it up with "parley backup"; nothing was changed`,
     );
 }

@@ -156,7 +156,7 @@ export class BackupJobs {
     if (missing > 0)
       log.warn(
         { missing },
-        "recordings are listed whose files are not in the storage, or have another size: they are not in the backup",
+        "the backup leaves out recordings whose files are missing from the storage or have a different size",
       );
     return { kind: "made", made };
   }
@@ -167,7 +167,7 @@ export class BackupJobs {
     try {
       await removeOldest(await place.open(), keep, made, clock.wallMs());
     } catch (err) {
-      log.error({ err }, "old backups could not be removed; the next backup tries it again");
+      log.error({ err }, "old backups could not be removed; the next backup tries again");
       notRemoved = messageOf(err);
     }
     changed();
@@ -185,11 +185,11 @@ export class BackupJobs {
     const { log, metrics, clock } = this.parts;
     if (this.isStopping) return undefined;
     if (job.isLost) {
-      log.warn("another node has begun the backup that this one was making: it goes on there");
+      log.warn("another node has taken over the backup that this one was making");
       return undefined;
     }
     metrics.failed.inc();
-    log.error({ err }, "a backup failed: nothing of it is in its place");
+    log.error({ err }, "a backup failed; nothing of it was kept");
     return { kind: "failed", atMs: clock.wallMs(), why: messageOf(err) };
   }
 

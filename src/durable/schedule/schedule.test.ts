@@ -54,10 +54,7 @@ test("a failure is noted, and tried again after ten minutes, also by the next st
   await one.look();
   await one.fail("the disk is full");
   expect(one.notes.latest).toMatchObject({ failure: { why: "the disk is full" }, failures: 1, success: null });
-  expect([one.schedule.health, one.logged.at(-1)]).toEqual([
-    "failed",
-    "a backup failed: nothing of it is in its place",
-  ]);
+  expect([one.schedule.health, one.logged.at(-1)]).toEqual(["failed", "a backup failed; nothing of it was kept"]);
   time.pass(RETRY_MS - 1);
   expect(await node().look()).toBe(false);
   time.pass(1);

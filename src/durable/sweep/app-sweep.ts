@@ -94,6 +94,6 @@ export class AppSweep {
     if (this.isStopping || !isSettled || !(await clearing.isClear(id))) return;
     for (const space of spaces) if ((await history.usage(space)).streams > 0) return;
     await clearing.setCleared(id, retentionMs());
-    log.info({ app: id }, "nothing is left of a deleted application but its usage and the audit");
+    log.info({ app: id }, "all data of a deleted application was removed, except its usage and the audit log");
   }
 }

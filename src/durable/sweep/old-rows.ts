@@ -63,7 +63,7 @@ export class OldRows {
       usage: await this.repeat((limit) => clearing.forgetUsage(oldestPeriod(retentionMs()), limit)),
       deletedApps: await this.repeat((limit) => clearing.forgetDeletedApps(before(DELETED_APP_DAYS), limit)),
     };
-    if (Object.values(swept).some((count) => count > 0)) log.info(swept, "rows that are too old were removed");
+    if (Object.values(swept).some((count) => count > 0)) log.info(swept, "expired rows were removed");
   }
 
   private async repeat(remove: (limit: number) => Promise<number>): Promise<number> {

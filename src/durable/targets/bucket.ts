@@ -154,7 +154,10 @@ export class BucketTarget implements Target {
   }
 
   private alreadyThere(name: string): TargetError {
-    return new TargetError("exists", `${this.label} has ${name} already: name another one, or replace it with --force`);
+    return new TargetError(
+      "exists",
+      `${this.label} already has ${name}: choose another name, or replace it with --force`,
+    );
   }
 
   /** Says in terms of the target what the client reports, whose errors have no credential in them. */
@@ -168,7 +171,7 @@ export class BucketTarget implements Target {
 
   private problem(error: unknown): unknown {
     if (error instanceof StorageFull)
-      return new TargetError("full", `${this.label} has no space left: free some, or name another place`);
+      return new TargetError("full", `${this.label} has no space left: free some, or choose another place`);
     if (!(error instanceof StorageUnavailable)) return error;
     const status = error instanceof S3Refusal ? error.status : 0;
     if (status === 404) return new TargetError("missing", `${this.label} does not exist: ${error.message}`);

@@ -148,7 +148,7 @@ describe("a folder of backups", () => {
     const limited = ["sh", "-c", 'trap "" XFSZ; ulimit -f 100; exec "$@"', "sh", process.execPath, "-e", program];
     const writer = Bun.spawn(limited, { stdio: ["ignore", "pipe", "inherit"] });
     expect(await writer.stdout.text()).toBe(
-      `full the folder ${path} has no space left: free some, or name another place\n`,
+      `full the folder ${path} has no space left: free some, or choose another place\n`,
     );
     expect(readdirSync(path)).toEqual([NAME]);
   });

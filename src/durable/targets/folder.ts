@@ -101,10 +101,11 @@ export class FolderTarget implements Target {
     if (!this.single) return;
     const path = join(this.folder, this.single.name);
     const found = await stat(path).catch(absentIsNone);
-    if (found && !found.isFile()) throw new TargetError("exists", `${path} exists and is not a file: name another one`);
+    if (found && !found.isFile())
+      throw new TargetError("exists", `${path} exists and is not a file: choose another one`);
     if (found && !this.single.force) throw alreadyThere(path);
     if (found && (await this.isOfService(this.single.name)))
-      throw new TargetError("exists", `${path} belongs to the data folder of a service: name a file elsewhere`);
+      throw new TargetError("exists", `${path} belongs to the data folder of a service: choose a file elsewhere`);
   }
 
   /** Without one of these the service is lost. Elsewhere, 0.1.0 wrote backups under such names. */
@@ -159,7 +160,7 @@ export class FolderTarget implements Target {
   private problem(error: unknown): unknown {
     const message = error instanceof Error ? error.message : String(error);
     if (isFull(error))
-      return new TargetError("full", `${this.label} has no space left: free some, or name another place`, {
+      return new TargetError("full", `${this.label} has no space left: free some, or choose another place`, {
         cause: error,
       });
     if (isAbsent(error))

@@ -58,7 +58,7 @@ test("the reason of a failed connect says whether the server is down, refuses th
   const problem = (url: string): Promise<string> =>
     NatsTransport.connect({ url, name: "test" }).then(() => "", connectProblem);
   expect(await problem(`nats://127.0.0.1:${await freePort()}`)).toBe(
-    "no server can be reached there (connection refused): start it, or correct the address",
+    "no server is reachable there (connection refused): start it, or correct the address",
   );
   const strict = await startNats([], undefined, "authorization { user: u, password: p }\nmax_payload: 512");
   try {

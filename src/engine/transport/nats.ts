@@ -49,9 +49,9 @@ const isLoginRefused = (error: unknown): boolean =>
 /** Why `connect` failed, for people: a server that is down and one that refuses are repaired in different places. */
 export function connectProblem(error: unknown): string {
   const reason = error instanceof Error ? error.message : String(error);
-  if (isLoginRefused(error)) return `the server refuses the login: ${reason}`;
+  if (isLoginRefused(error)) return `the server refused the login: ${reason}`;
   if (error instanceof UnusableServer) return `the server cannot be used: ${reason}`;
-  return `no server can be reached there (${reason}): start it, or correct the address`;
+  return `no server is reachable there (${reason}): start it, or correct the address`;
 }
 
 /** Whether waiting may help: there is no server, or it does not answer. */
@@ -130,7 +130,7 @@ export class NatsTransport implements Transport {
     const limit = connection.info?.max_payload ?? PAYLOAD_ADVISED_BYTES;
     if (limit >= PAYLOAD_MIN_BYTES) return new NatsTransport(connection, reading, warn);
     await connection.close();
-    throw new UnusableServer(`its max_payload is ${limit} bytes, at least ${PAYLOAD_MIN_BYTES} are needed`);
+    throw new UnusableServer(`its max_payload is ${limit} bytes, but Parley needs at least ${PAYLOAD_MIN_BYTES}`);
   }
 
   get isUp(): boolean {

@@ -100,7 +100,7 @@ export interface Page {
   /** The check at `after` or `before`; `undefined` if that offset is not between `first - 1` and `top`, or neither was given. */
   readonly check: string | undefined;
   readonly messages: readonly StoredMessage[];
-  /** There are more messages in the direction of reading. */
+  /** More messages follow in the direction of reading. */
   readonly more: boolean;
 }
 

@@ -44,7 +44,7 @@ export class PostgresConnections {
     const { promise: timeout, reject } = Promise.withResolvers<never>();
     // No boundary: it rejects a promise, and closes connections without throwing.
     const timer = setTimeout(() => {
-      reject(new HistoryUnavailable(`PostgreSQL has not answered for ${maxMs / 1000} seconds`));
+      reject(new HistoryUnavailable(`PostgreSQL did not answer for ${maxMs / 1000} seconds`));
       if (sql === this.sql) this.replace();
     }, maxMs);
     try {

@@ -39,7 +39,7 @@ export async function migrateHistory(sql: SQL, log: UpgradeLog = UNHEARD): Promi
     return present;
   });
   if (isUpgrade(from, known))
-    log.info(`the history is upgraded to schema ${known}, in ${duration(performance.now() - beganMs)}`);
+    log.info(`the history was upgraded to schema ${known}, in ${duration(performance.now() - beganMs)}`);
 }
 
 /** Without histories they are new. */

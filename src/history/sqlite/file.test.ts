@@ -83,7 +83,7 @@ test("a file of an earlier schema is copied before it is changed, and that is sa
   const copy = `${dirname(path)}/before-upgrade/history-schema-1.sqlite`;
   expect(lines).toEqual([
     "upgrading the history: schema 1 → 2",
-    `the history is upgraded to schema 2, in less than a second; the history of before is in ${copy}`,
+    `the history was upgraded to schema 2, in less than a second; a copy of the old history is in ${copy}`,
   ]);
   using kept = new Database(copy, { readonly: true });
   expect(kept.query("PRAGMA user_version").get()).toEqual({ user_version: 1 });

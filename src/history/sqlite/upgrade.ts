@@ -31,12 +31,12 @@ export function beforeUpgrade(
   } catch (error) {
     if (isDamage(error)) throw error;
     log.warn(
-      `history.sqlite could not be copied before its upgrade (${(error as Error).message}); it is upgraded without`,
+      `history.sqlite could not be copied before its upgrade (${(error as Error).message}); upgrading without a copy`,
     );
   }
   return () => {
-    const back = copied === undefined ? "" : `; the history of before is in ${copied}`;
-    log.info(`the history is upgraded to schema ${to}, in ${duration(performance.now() - beganMs)}${back}`);
+    const back = copied === undefined ? "" : `; a copy of the old history is in ${copied}`;
+    log.info(`the history was upgraded to schema ${to}, in ${duration(performance.now() - beganMs)}${back}`);
   };
 }
 
@@ -46,7 +46,7 @@ function copy(db: Database, dataFolder: string, schema: number, log: UpgradeLog)
   const lack = lackOfRoomForHistory(dataFolder, bytes);
   if (lack !== undefined) {
     log.warn(
-      `history.sqlite (${humanBytes(bytes)}) is upgraded without a copy: ${lack}. To go back to the version before, begin without history: move the file away`,
+      `history.sqlite (${humanBytes(bytes)}) is upgraded without a copy: ${lack}. To go back to the previous version, start without history: move the file away`,
     );
     return undefined;
   }

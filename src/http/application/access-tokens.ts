@@ -13,8 +13,8 @@ import {
 import type { ApplicationGuards } from "../guards/application.ts";
 import { type Endpoint, endpoint } from "../server/endpoint.ts";
 
-const KEPT = "Kept in the token; has no effect on its own.";
-const OVER_ROOM = "Takes precedence over the room's field of this name.";
+const KEPT = "Stored in the token; has no effect by itself.";
+const OVER_ROOM = "Overrides the room's field with this name.";
 
 const flag = lazily(() => z.boolean("must be true or false").optional());
 const line = lazily(() =>
@@ -35,14 +35,14 @@ const roomUrl = lazily(() =>
 const mintRequest = lazily(() =>
   z
     .object({
-      roomName: roomName().optional().describe("The room that the token is for; it must exist. Absent: every room."),
+      roomName: roomName().optional().describe("The room that the token is for; it must exist. If absent, every room."),
       roomURL: roomUrl().optional().describe("A URL that ends with the room's name, instead of roomName."),
       globalToken: flag().describe("For every room, whatever roomName says."),
-      isAdmin: flag().describe("Its holder is an admin in the room. Without a room it needs globalToken: true."),
-      name: line().describe("The name that others in the room see."),
+      isAdmin: flag().describe("Makes the holder an admin of the room. Without a room, requires globalToken: true."),
+      name: line().describe("The name shown to others in the room."),
       email: line().describe(KEPT),
       externalUserId: line().describe(
-        "Who its holder is for the application: others in the room see it, and so do lists of participants.",
+        "The holder's id in your application, shown to others in the room and in lists of participants.",
       ),
       meta: z
         .string()
@@ -55,9 +55,9 @@ const mintRequest = lazily(() =>
       ejectAfterElapsedTimeInSec: seconds().optional().describe(OVER_ROOM),
       joinVideoOn: flag().describe(OVER_ROOM),
       joinAudioOn: flag().describe(OVER_ROOM),
-      disableVideo: flag().describe("Its holder cannot share a camera."),
-      disableAudio: flag().describe("Its holder cannot share a microphone."),
-      disableScreenSharing: flag().describe("Its holder cannot share a screen."),
+      disableVideo: flag().describe("The holder cannot share a camera."),
+      disableAudio: flag().describe("The holder cannot share a microphone."),
+      disableScreenSharing: flag().describe("The holder cannot share a screen."),
     })
     .meta({ examples: [{ roomName: "standup", name: "Alice", isAdmin: true }] }),
 );
@@ -82,7 +82,7 @@ const minted = lazily(() =>
 const validateRequest = lazily(() =>
   z.object({
     token: z.string(),
-    roomName: roomName().optional().describe("Also checks that the token lets its holder into this room now."),
+    roomName: roomName().optional().describe("Also checks that the holder can join this room now."),
   }),
 );
 
@@ -90,7 +90,7 @@ const valid = lazily(() =>
   z
     .object({
       success: z.literal(true),
-      data: z.looseObject({ appName: z.string() }).describe("What the token was minted with."),
+      data: z.looseObject({ appName: z.string() }).describe("The values that the token was minted with."),
       valid: z.literal(true),
     })
     .meta({ id: "ValidAccessToken" }),

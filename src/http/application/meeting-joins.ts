@@ -27,16 +27,18 @@ const door = lazily(() =>
       state: z.enum(["open", "not_open", "over"]).describe("By the room's own times; those of an access token win"),
       enableRequestToJoin: z
         .boolean()
-        .describe("Without an access token one may ask to be let into a private room; false: it needs an invitation"),
-      inside: z.int().optional().describe("How many people are inside; of public rooms only"),
+        .describe(
+          "Visitors without an access token can ask to be let into a private room; false: they need an invitation",
+        ),
+      inside: z.int().optional().describe("How many people are inside; public rooms only"),
       you: z
         .object({
-          name: z.string().optional().describe("The name of the access token, which wins over a typed one"),
+          name: z.string().optional().describe("The name in the access token, which overrides a typed one"),
           isAdmin: z.boolean(),
           isInvited: z.boolean().describe("The access token is for this room, or for all rooms"),
         })
         .optional()
-        .describe("If an access token was sent: how its holder would enter"),
+        .describe("How the holder of the access token would enter, if one was sent"),
     })
     .meta({ id: "Door" }),
 );
@@ -48,8 +50,8 @@ const joinRequest = lazily(() =>
     .object({
       token: text().optional().describe("An access token"),
       name: text().optional().describe("Up to 64 characters; the name in the access token wins"),
-      ticket: text().optional().describe("Of the lobby, from an earlier answer to this caller; it is secret"),
-      resume: text().optional().describe("The connect token of an earlier answer: the same stay goes on"),
+      ticket: text().optional().describe("The lobby ticket from an earlier answer to this caller; it is secret"),
+      resume: text().optional().describe("The connect token from an earlier answer; continues the same stay"),
     })
     .meta({ examples: [{ name: "Alice" }] }),
 );
@@ -75,7 +77,7 @@ const joined = lazily(() =>
         video: z.boolean(),
         screen: z.boolean(),
         chat: z.boolean(),
-        record: z.boolean().describe("Admins at any time, all others while no admin is inside"),
+        record: z.boolean().describe("Admins at any time, others only while no admin is inside"),
       }),
       room: z.looseObject({ roomName: z.string() }).describe("The fields of the room that all participants may see"),
       recording: recordingState().nullable().describe("null: it is not being recorded"),
@@ -84,7 +86,7 @@ const joined = lazily(() =>
       iceServers: z.array(
         z.object({ urls: z.array(z.string()), username: z.string().optional(), credential: z.string().optional() }),
       ),
-      ejectAt: z.int().optional().describe("Unix seconds: when the stay ends at the latest"),
+      ejectAt: z.int().optional().describe("Unix seconds: the latest time at which the stay ends"),
     })
     .meta({ id: "Joined" }),
 );
@@ -93,9 +95,7 @@ const waiting = lazily(() =>
   z
     .object({
       waiting: z.literal(true),
-      ticket: z
-        .string()
-        .describe("A secret of the visitor, for the next join; others are shown a digest of it, the waitId"),
+      ticket: z.string().describe("The visitor's secret for the next join; others see a digest of it, the waitId"),
       connect: connect(),
     })
     .meta({ id: "WaitingInLobby" }),
@@ -119,7 +119,7 @@ export function meetingJoinEndpoints(
       ...base,
       method: "GET",
       path: `${path}/door`,
-      summary: "What a room's door looks like before one enters; needs no secret key",
+      summary: "Check a room before joining; needs no secret key",
       response: door,
       problems: ["room_not_found"],
       handle: (call, { caller }) => meetings.door(caller, roomNameOf(call), doors.budgetOf(call)),
@@ -128,7 +128,7 @@ export function meetingJoinEndpoints(
       ...base,
       method: "POST",
       path: `${path}/door`,
-      summary: "What a room's door looks like for the holder of an access token; needs no secret key",
+      summary: "Check a room before joining with an access token; needs no secret key",
       body: doorRequest,
       bodyMaxBytes: JOIN_BODY_MAX_BYTES,
       response: door,

@@ -34,7 +34,7 @@ const active = lazily(() =>
       room: z.string(),
       roomName: z.string(),
       created: z.string().describe("When it began, ISO 8601"),
-      participants: z.int().describe("How many are inside"),
+      participants: z.int().describe("How many people are inside"),
     })
     .meta({ id: "ActiveMeeting" }),
 );
@@ -46,7 +46,7 @@ const listing = lazily(() =>
       .max(ROOM_NAME_MAX_CHARS, `must have at most ${ROOM_NAME_MAX_CHARS} characters`)
       .optional()
       .describe("Id or name of a room: 24 hex digits are tried as an id first"),
-    active: z.enum(["true", "false"]).optional().describe("true: those that go on; false: those that are over"),
+    active: z.enum(["true", "false"]).optional().describe("true: meetings in progress; false: ended meetings"),
     startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
     startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),
     limit: limit(MEETINGS_PAGE_MAX, MEETINGS_PAGE_DEFAULT),
@@ -130,7 +130,7 @@ export function meetingSessionEndpoints(
       ...base,
       method: "GET",
       path: "/api/v1/rooms/active/meetingsessions",
-      summary: "The meetings that go on now, newest first",
+      summary: "The meetings in progress, newest first",
       response: () => z.array(active()),
       handle: async (_call, { caller }) =>
         (await sessions.active(caller.id)).map(({ meeting: { id, room, roomName, began }, inside }) => ({
@@ -145,7 +145,7 @@ export function meetingSessionEndpoints(
       ...base,
       method: "POST",
       path: `${room}/end`,
-      summary: "End the meeting of a room for everyone inside, if there is one",
+      summary: "End a room's meeting for everyone, if there is one",
       response: () => done().extend({ ended: z.int().describe("How many people were inside") }),
       problems: ["room_not_found"],
       handle: async (call, { caller }) => {
@@ -156,9 +156,9 @@ export function meetingSessionEndpoints(
     }),
     recordingEndpoint(
       "start",
-      "Record the meeting of a room, whatever the room's fields say; also if it is recorded already",
+      "Record a room's meeting, regardless of the room's fields; succeeds if it is already being recorded",
     ),
-    recordingEndpoint("stop", "Stop the recording of a meeting; also if it is not recorded"),
+    recordingEndpoint("stop", "Stop recording a meeting; succeeds if it is not being recorded"),
     endpoint({
       ...base,
       method: "DELETE",
@@ -177,7 +177,7 @@ export function meetingSessionEndpoints(
       ...base,
       method: "POST",
       path: `${room}/message`,
-      summary: "Write a line into the chat of a room, from the server",
+      summary: "Send a chat message to a room from the server",
       body: line,
       response: done,
       problems: ["room_not_found", "meeting_not_found", "backend_error"],

@@ -75,7 +75,7 @@ export function recordingEndpoints(
       ...base,
       method: "DELETE",
       path: all,
-      summary: "Delete all recordings that the filters match; at least one is required",
+      summary: "Delete all recordings that match the filters; at least one filter is required",
       query: filters,
       response: () => done().extend({ deleted: z.int() }),
       handle: async (call, { caller, query }) => {

@@ -33,8 +33,8 @@ const begun = lazily(() =>
   z
     .object({
       _id: z.string().describe("Id of the upload, and later of the recording"),
-      uploadUrl: z.string().describe("Takes the bytes with PUT, without another credential"),
-      offset: z.int().describe("How many bytes are held"),
+      uploadUrl: z.string().describe("Accepts the bytes with PUT, without another credential"),
+      offset: z.int().describe("How many bytes are stored"),
     })
     .meta({ id: "BegunStayUpload" }),
 );
@@ -58,7 +58,7 @@ export function stayRecordingEndpoints({
       ...base,
       guard: guard("recording-begin"),
       method: "POST",
-      summary: "Begin to upload what the page of a stay records; the Bearer is the connect token of the stay",
+      summary: "Start an upload for what a stay's page records; the Bearer is the connect token of the stay",
       body: wanted,
       bodyMaxBytes: BODY_MAX_BYTES,
       response: begun,
@@ -85,7 +85,7 @@ export function stayRecordingEndpoints({
       ...base,
       guard: guard("recording-end"),
       method: "DELETE",
-      summary: "Say that everything of an upload of one's own stay has been sent: it becomes a recording",
+      summary: "Complete an upload of one's own stay: it becomes a recording",
       body: () =>
         z.object({ _id: z.string().min(1).max(ID_MAX_CHARS, `must have at most ${ID_MAX_CHARS} characters`) }),
       bodyMaxBytes: BODY_MAX_BYTES,

@@ -42,7 +42,7 @@ const credential = lazily(() =>
       password: z.string(),
       expiryInSeconds: z.int(),
       label: z.string(),
-      apiKey: z.string().describe("Gets ICE servers, and nothing else: it may be in pages"),
+      apiKey: z.string().describe("Can only get ICE servers, so pages may contain it"),
     })
     .meta({ id: "TurnCredential" }),
 );
@@ -74,7 +74,7 @@ export function turnEndpoints(guards: ApplicationGuards, parts: TurnParts): Endp
       method: "POST",
       path: "/api/v1/turn/credential",
       tag: "turn",
-      summary: "Make a TURN credential, and an API key with which pages get their own",
+      summary: "Create a TURN credential, and an API key that pages can use to get their own",
       guard: guards.minting,
       body: credentialRequest,
       response: credential,

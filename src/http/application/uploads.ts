@@ -25,13 +25,13 @@ const begun = lazily(() =>
   z
     .object({
       _id: z.string().describe("Id of the upload, and later of the recording"),
-      uploadUrl: z.string().describe("Takes the bytes with PUT, without the secret key"),
+      uploadUrl: z.string().describe("Accepts the bytes with PUT, without the secret key"),
     })
     .meta({ id: "BegunUpload" }),
 );
 
 const offset = lazily(() =>
-  z.object({ offset: z.int().describe("How many bytes are held") }).meta({ id: "UploadOffset" }),
+  z.object({ offset: z.int().describe("How many bytes are stored") }).meta({ id: "UploadOffset" }),
 );
 
 interface UploadParts {
@@ -113,7 +113,7 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
       method: "POST",
       path: "/api/v1/recording/:id/complete",
       summary:
-        "Complete an upload: it is listed from now on. One that the page of a meeting sends is listed a moment later; its stay's connect token may complete it too",
+        "Complete an upload, which then appears in lists. An upload from a meeting's page appears a moment later; its stay's connect token can complete it too",
       bodyMaxBytes: COMPLETE_BODY_MAX_BYTES,
       body: () =>
         z.object({

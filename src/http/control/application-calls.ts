@@ -3,12 +3,12 @@ import { type Code, Problem } from "../../protocol/codes.ts";
 
 /** The application API has codes and texts of its own, which the control plane's (protocol 8) replace. */
 const REPLACED: Partial<Readonly<Record<Code, { readonly code: Code; readonly message?: string }>>> = {
-  room_not_found: { code: "not_found", message: "There is no room of this name in this application." },
+  room_not_found: { code: "not_found", message: "This application has no room with this name." },
   room_already_exists: { code: "conflict" },
   room_limit_reached: { code: "conflict" },
-  meeting_not_found: { code: "not_found", message: "There is no meeting of this id in this application." },
+  meeting_not_found: { code: "not_found", message: "This application has no meeting with this id." },
   participant_not_found: { code: "not_found" },
-  recording_not_found: { code: "not_found", message: "There is no recording of this id in this application." },
+  recording_not_found: { code: "not_found", message: "This application has no recording with this id." },
   webhook_not_found: { code: "not_found" },
   upload_busy: { code: "conflict" },
 };

@@ -49,20 +49,20 @@ const app = lazily(() =>
       name: z.string(),
       created: unixSeconds(),
       plan: plan(),
-      retentionDays: z.int().nullable().describe("Days that recordings are kept; null: without a limit"),
-      consolePayloads: z.boolean().describe("Whether operators may see its messages"),
+      retentionDays: z.int().nullable().describe("How many days recordings are kept; null: no limit"),
+      consolePayloads: z.boolean().describe("Whether operators can see its messages"),
       channelRules: z.array(shownRule()).describe("The first whose pattern matches a channel's name applies"),
       maxHistoryBytes: z
         .int()
         .describe(
           "Beyond it, the oldest messages of its largest channel are removed; its rooms lose first while they have more than a quarter",
         ),
-      allowedFrameOrigins: z.array(z.string()).describe("Origins whose pages may show its meetings in a frame"),
-      meetingRetentionDays: z.int().describe("Days that meetings are kept after their end"),
+      allowedFrameOrigins: z.array(z.string()).describe("Origins whose pages may embed its meetings"),
+      meetingRetentionDays: z.int().describe("How many days meetings are kept after they end"),
       maxRecordingBytesTotal: z.int().describe("Bytes that its recordings and open uploads may have together"),
       previousSecrets: z
         .array(z.object({ endsAt: unixSeconds() }))
-        .describe("Replaced secret keys that still work, and until when; newest first"),
+        .describe("Previous secret keys that still work, and until when; newest first"),
     })
     .meta({ id: "App" }),
 );
@@ -79,7 +79,7 @@ const edit = lazily(() =>
       })
       .optional(),
     retentionDays: z.int().min(1).max(36_500).nullable().optional(),
-    consolePayloads: z.boolean().describe("Whether operators may see the application's messages.").optional(),
+    consolePayloads: z.boolean().describe("Whether operators can see the application's messages.").optional(),
     channelRules: channelRules()
       .describe("Replaces the list. The first rule whose pattern matches a channel's name applies.")
       .optional(),
@@ -87,10 +87,10 @@ const edit = lazily(() =>
       .describe("Bytes of history in all channels; beyond it, the oldest messages of the largest channel are removed.")
       .optional(),
     allowedFrameOrigins: frameOrigins()
-      .describe("Replaces the list of origins whose pages may show the application's meetings in a frame.")
+      .describe("Replaces the list of origins whose pages may embed the application's meetings.")
       .optional(),
     meetingRetentionDays: whole(1, MEETINGS_KEPT_MAX_DAYS)
-      .describe("Days that meetings, and who took part, are kept after their end.")
+      .describe("How many days meetings and their participants are kept after they end.")
       .optional(),
     maxRecordingBytesTotal: whole(0, RECORDINGS_LIMIT_MAX_BYTES)
       .describe("Bytes that its recordings and open uploads may have together; beyond it, uploads are refused.")
@@ -144,7 +144,7 @@ function toEdit(body: Infer<typeof edit>): AppEdit {
 }
 
 const UNSETTLED =
-  "Messages that earlier channel rules have kept are still being removed, and the store of history does not answer; nothing was changed, try again.";
+  "Messages stored under earlier channel rules are still being removed, and the history store is not responding. Nothing was changed; try again.";
 const UNSETTLED_RETRY_SECONDS = 5;
 
 interface AppParts {
@@ -194,7 +194,7 @@ export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
       method: "GET",
       path: root,
       scope: "service",
-      summary: "List applications, in the order of their creation",
+      summary: "List applications in order of creation",
       query: paging,
       response: () => z.object({ data: z.array(app()), next: z.string().nullable() }),
       handle: async (_call, { query: { limit, after } }) =>
@@ -214,7 +214,7 @@ export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
       method: "PATCH",
       path: one,
       summary:
-        "Change plan, retention, channel rules, who sees messages and who frames meetings; lowering a cap closes no connection",
+        "Change the plan, retention, channel rules, who sees messages, and who embeds meetings; lowering a cap does not close connections",
       body: edit,
       response: app,
       problems: ["not_found", "backend_error"],
@@ -235,7 +235,7 @@ export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
       method: "DELETE",
       path: one,
       summary:
-        "Delete an application: its keys are revoked and its secrets removed; its rooms, meetings, histories and recordings go in the background",
+        "Delete an application: revokes its keys and removes its secrets; its rooms, meetings, histories and recordings are deleted in the background",
       response: deletedApp,
       problems: ["not_found"],
       handle: async (call, { caller }) => {

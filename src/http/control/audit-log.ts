@@ -29,7 +29,7 @@ const entry = lazily(() =>
         .nullable()
         .describe("Its name; null for a deleted application, unless an entry of the same page has it"),
       address: z.string().nullable().describe("The client's address; null for the command line"),
-      before: details().describe("What was replaced; never a secret"),
+      before: details().describe("The previous value; never a secret"),
       after: details(),
     })
     .meta({ id: "AuditEntry" }),
@@ -66,7 +66,7 @@ export const auditEndpoint = (
     scope: "app",
     method: "GET",
     path: "/api/internal/v1/audit",
-    summary: "Changes by operators, applications and commands, newest first; kept for 180 days",
+    summary: "Changes made by operators, applications and commands, newest first; kept for 180 days",
     query: () =>
       paging().extend({
         limit: limit(PAGE_MAX, PAGE_DEFAULT).describe(`Entries per page; ${PAGE_DEFAULT} if it is absent`),

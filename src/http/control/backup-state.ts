@@ -27,15 +27,15 @@ const making = lazily(() =>
   }),
 );
 
-/** What only role admin gets is null for role read: names, places, and texts that have a place in them. */
+/** What only role admin gets is null for the role read: names, places, and texts that have a place in them. */
 export const backupState = lazily(() =>
   z
     .object({
       target: z
         .object({
           kind: z.enum(["folder", "bucket"]),
-          place: z.string().nullable().describe("Without credentials; null for role read"),
-          isInDataFolder: z.boolean().describe("It is lost with the disk of the service"),
+          place: z.string().nullable().describe("Without credentials; null for the role read"),
+          isInDataFolder: z.boolean().describe("It is lost if the service's disk fails"),
         })
         .nullable()
         .describe("PARLEY_BACKUP_TO; null: not set"),
@@ -53,20 +53,20 @@ export const backupState = lazily(() =>
       lastSuccess: z
         .object({
           at: unixSeconds().describe("The moment that it shows"),
-          name: z.string().nullable().describe("null for role read"),
+          name: z.string().nullable().describe("null for the role read"),
           bytes: z.int(),
           seconds: z.number().describe("How long it took"),
           missing: z.int().describe("Recordings without a file, which are not in it"),
         })
         .nullable(),
       lastFailure: z
-        .object({ at: unixSeconds(), why: z.string().nullable().describe("null for role read") })
+        .object({ at: unixSeconds(), why: z.string().nullable().describe("null for the role read") })
         .nullable(),
       failures: z.int().describe("How many have failed since the last success"),
       lastSent: unixSeconds().nullable().describe("When an operator last got one as it was made (parley backup)"),
-      notRemoved: z.string().nullable().describe("Why old ones could not be deleted; null for role read"),
-      data: z.array(keptBackup()).nullable().describe("Those that are kept, newest first; null for role read"),
-      problem: z.string().nullable().describe("Why they cannot be listed; null for role read"),
+      notRemoved: z.string().nullable().describe("Why old ones could not be deleted; null for the role read"),
+      data: z.array(keptBackup()).nullable().describe("Those that are kept, newest first; null for the role read"),
+      problem: z.string().nullable().describe("Why they cannot be listed; null for the role read"),
     })
     .meta({ id: "Backups" }),
 );

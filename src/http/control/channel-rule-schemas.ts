@@ -25,7 +25,7 @@ const channelRule = lazily(() =>
       pattern: pattern().describe("Which channels."),
       history: retention().describe("Absent: messages are not kept.").optional(),
       graceSec: whole(0, GRACE_SECONDS_MAX)
-        .describe("How long a member that was lost without a goodbye stays in presence. Absent: 0.")
+        .describe("How long a member stays in presence after losing its connection without a goodbye. Absent: 0.")
         .optional(),
     })
     .meta({ id: "ChannelRule" }),

@@ -26,8 +26,8 @@ const kept = lazily(() =>
           bytes: z.int().nullable().describe("null: not known by itself"),
           isAbout: isAbout(),
         })
-        .describe("How much there is, at most some seconds ago"),
-      places: z.array(placeId()).describe("Where it lies: ids of places"),
+        .describe("How much there is, at most a few seconds old"),
+      places: z.array(placeId()).describe("Where it is stored: ids of places"),
       change: z
         .array(
           z.object({
@@ -38,8 +38,8 @@ const kept = lazily(() =>
         )
         .describe("How its limits are changed; empty: they are fixed"),
       page: z.string().nullable().describe("The page of the dashboard where it is seen"),
-      backup: z.string().describe("Whether a backup has it"),
-      deletion: z.string().describe("What becomes of it when its application is deleted"),
+      backup: z.string().describe("Whether backups include it"),
+      deletion: z.string().describe("What happens to it when its application is deleted"),
     })
     .meta({ id: "KeptData" }),
 );
@@ -79,14 +79,14 @@ export function dataEndpoints(guard: Guard<Operator>, { reports, appIn }: DataPa
       ...base,
       path: "/api/internal/v1/data",
       scope: "service",
-      summary: "What is kept, how much there is, how long it stays, and where that is changed",
+      summary: "What data is stored, how much, for how long, and where to change that",
       handle: async () => shown(await reports.ofService()),
     }),
     endpoint({
       ...base,
       path: "/api/internal/v1/apps/:app/data",
       scope: "app",
-      summary: "What is kept of one application: how much, how long, and where that is changed",
+      summary: "What data of one application is stored, how much, for how long, and where to change that",
       problems: ["not_found"],
       handle: async (call) => shown(await reports.ofApp(await appIn(call))),
     }),

@@ -78,7 +78,7 @@ export function explainEndpoints(tokenChecks: TokenChecks, parts: ExplainParts):
       method: "POST",
       path: "/api/internal/v1/explain",
       summary:
-        "Why a connect, or an action on a channel, is allowed or refused: every check in order, and what to change",
+        "Explain why a connect, or an action on a channel, is allowed or refused: every check in order, and what to change",
       body,
       response,
       handle: async (_call, { caller, body: question }) => {

@@ -21,7 +21,7 @@ export const key = lazily(() =>
       revoked: unixSeconds().nullable(),
       previousSecrets: z
         .array(z.object({ endsAt: unixSeconds() }))
-        .describe("Replaced secrets that still verify tokens, and until when; newest first"),
+        .describe("Previous secrets that still verify tokens, and until when; newest first"),
     })
     .meta({ id: "Key" }),
 );

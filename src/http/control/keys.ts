@@ -55,7 +55,7 @@ const create = lazily(() =>
         context.addIssue({
           code: "custom",
           path: ["allowedOrigins"],
-          message: "is refused for a secret key: browsers never hold it",
+          message: "does not apply to a secret key, which browsers must never have",
         });
     }),
 );
@@ -82,7 +82,7 @@ const checked = lazily(() =>
     .object({
       valid: z.boolean(),
       error: z.string().describe("The code a connect would get.").optional(),
-      reason: z.string().describe("Exactly why it is refused.").optional(),
+      reason: z.string().describe("The exact reason for the refusal.").optional(),
       keyId: z.string().optional(),
       app: z.string().optional(),
       peerId: z.string().optional(),
@@ -127,7 +127,7 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       ...base,
       method: "POST",
       path: root,
-      summary: "Create a key; only this answer holds a secret key's secret",
+      summary: "Create a key; only this response contains a secret key's secret",
       body: create,
       response: () => key().extend({ secret: z.string().optional() }).meta({ id: "CreatedKey" }),
       problems: ["not_found", "conflict"],
@@ -152,7 +152,7 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       ...reading,
       method: "GET",
       path: root,
-      summary: "List keys in the order of their creation, revoked ones too",
+      summary: "List keys in order of creation, including revoked ones",
       query: () => paging().extend({ app: z.string().describe("Id or name; absent: of all applications.").optional() }),
       response: () => z.object({ data: z.array(key()), next: z.string().nullable() }),
       problems: ["not_found"],
@@ -163,7 +163,7 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       ...reading,
       method: "GET",
       path: one,
-      summary: "One key, with the number of its connections on all nodes",
+      summary: "One key, with its number of connections on all nodes",
       response: () =>
         key()
           .extend({ connections: z.int().describe("Open connections with this key, on all nodes that answer") })
@@ -210,7 +210,7 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       ...base,
       method: "POST",
       path: `${one}/rotate`,
-      summary: "Give a secret key a new signing secret",
+      summary: "Rotate a secret key's signing secret",
       body: rotate,
       response: () =>
         z
@@ -239,7 +239,7 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       guard: parts.tokenChecks.guard,
       method: "POST",
       path: "/api/internal/v1/signalling/tokens/check",
-      summary: "Check a connect token; says exactly why it is refused",
+      summary: "Check a connect token, with the exact reason if it is refused",
       body: () => z.strictObject({ token: z.string().min(1) }),
       response: checked,
       handle: async (_call, { caller, body }) => {

@@ -46,7 +46,7 @@ const whole = lazily(() =>
 const query = lazily(() =>
   z.object({
     room: z.string().max(128).optional().describe("Id or name of a room: 24 hex digits are tried as an id first"),
-    active: z.enum(["true", "false"]).optional().describe("true: those that go on; false: those that are over"),
+    active: z.enum(["true", "false"]).optional().describe("true: meetings in progress; false: ended meetings"),
     startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
     startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),
     limit: limit(MEETINGS_PAGE_MAX, MEETINGS_PAGE_DEFAULT),
@@ -71,8 +71,8 @@ const linkRequest = lazily(() =>
 const hostLink = lazily(() =>
   z
     .object({
-      url: z.string().describe("Opens the room's page; its fragment has an admin's access token"),
-      expiresAt: unixSeconds().describe("Until then it lets its holder in"),
+      url: z.string().describe("Opens the room's page; its fragment contains an admin's access token"),
+      expiresAt: unixSeconds().describe("The link is valid until then"),
     })
     .meta({ id: "HostLink" }),
 );
@@ -197,7 +197,8 @@ function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] 
       ...base,
       method: "POST",
       path: `${room}/end`,
-      summary: "End the meeting of a room, by its name or id, for all participants; without a meeting nothing happens",
+      summary:
+        "End a room's meeting for all participants, by the room's name or id; does nothing if there is no meeting",
       response: () => z.object({ ended: z.int().describe("How many people were inside") }).meta({ id: "MeetingEnded" }),
       problems: ["not_found"],
       handle: async (call, { caller }) => {
@@ -211,14 +212,14 @@ function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] 
     }),
     recording(
       "start",
-      "Record the meeting of a room, by its name or id, until it ends or is stopped; all participants see it",
+      "Record a room's meeting, by the room's name or id, until it ends or is stopped; all participants see that it is being recorded",
     ),
-    recording("stop", "Stop recording the meeting of a room, by its name or id"),
+    recording("stop", "Stop recording a room's meeting, by the room's name or id"),
     endpoint({
       ...base,
       method: "DELETE",
       path: `${room}/participants/:participantSession`,
-      summary: "Remove a participant from the meeting of a room, by its name or id",
+      summary: "Remove a participant from a room's meeting, by the room's name or id",
       response: () => z.object({ removed: z.literal(true) }).meta({ id: "ParticipantRemoved" }),
       problems: ["not_found"],
       handle: async (call, { caller }) => {

@@ -28,7 +28,7 @@ const name = lazily(() =>
 );
 
 const role = lazily(() =>
-  z.enum(["admin", "read"]).describe("read: sees everything but secrets and payloads, and changes nothing"),
+  z.enum(["admin", "read"]).describe("read: sees everything except secrets and payloads, and cannot change anything"),
 );
 
 const operator = lazily(() =>
@@ -61,7 +61,7 @@ export function operatorEndpoints(guards: OperatorGuards, operators: Operators, 
       scope: "service",
       method: "GET",
       path: root,
-      summary: "List the operators that are not revoked",
+      summary: "List operators, without revoked ones",
       query: paging,
       response: () => z.object({ data: z.array(operator()), next: z.string().nullable() }),
       handle: async (_call, { query: { limit, after = "" } }) => {
@@ -75,7 +75,7 @@ export function operatorEndpoints(guards: OperatorGuards, operators: Operators, 
       scope: "service",
       method: "POST",
       path: root,
-      summary: "Create an operator; only this answer holds the token",
+      summary: "Create an operator; only this response contains the token",
       body: () => z.strictObject({ name: name(), role: role() }),
       response: () => operator().extend({ token: z.string() }).meta({ id: "CreatedOperator" }),
       problems: ["conflict"],

@@ -65,7 +65,7 @@ const list = lazily(() =>
       total: z.int().describe("How many recordings the filters match"),
       storage: z
         .object({ recordings: z.int(), bytes: z.int(), uploading: z.int().describe("Bytes of open uploads") })
-        .describe("What all recordings and open uploads of the application take, whatever the filters"),
+        .describe("The size of all the application's recordings and open uploads, regardless of the filters"),
     })
     .meta({ id: "RecordingList" }),
 );
@@ -110,7 +110,7 @@ export function adminRecordingEndpoints(
       scope: "app",
       method: "GET",
       path: all,
-      summary: "List the recordings of an application by their completion, and what they take",
+      summary: "List an application's recordings by completion, with their total size",
       query: listing,
       response: list,
       problems: ["not_found"],
@@ -132,7 +132,7 @@ export function adminRecordingEndpoints(
       scope: "app",
       method: "DELETE",
       path: all,
-      summary: "Delete recordings of an application: those that the filters match, or those of the ids",
+      summary: "Delete an application's recordings, by filters or by ids",
       query: deletion,
       response: () => z.object({ deleted: z.int() }),
       problems: ["not_found"],

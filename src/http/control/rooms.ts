@@ -71,7 +71,7 @@ export function adminRoomEndpoints(
       ...change,
       method: "POST",
       path: all,
-      summary: "Create a room of an application; without a name, it gets a random one",
+      summary: "Create a room in an application; without a name, its name is random",
       body: strictEdits,
       response: room,
       problems: ["not_found", "conflict"],
@@ -126,7 +126,7 @@ export function adminRoomEndpoints(
       ...change,
       method: "DELETE",
       path: one,
-      summary: "Archive a room of an application; its name is free again",
+      summary: "Archive an application's room; its name becomes available again",
       response: room,
       problems: ["not_found"],
       handle: async (call, { caller }) => {

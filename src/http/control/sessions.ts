@@ -97,7 +97,7 @@ function sessionGuards(access: OperatorGuardParts): { arriving: Guard<undefined>
     if (!access.isOwnHost(call)) throw new Problem("wrong_host");
   };
   const present = (call: Call, found: PresentSession | undefined): PresentSession => {
-    if (!found) throw new Problem("unauthorized", "There is no session; sign in first.");
+    if (!found) throw new Problem("unauthorized", "No session. Sign in first.");
     checkOrigin(call);
     return found;
   };

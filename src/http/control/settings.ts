@@ -25,7 +25,7 @@ export const settingsEndpoint = (guard: Guard<Operator>, settings: () => readonl
     scope: "service",
     method: "GET",
     path: "/api/internal/v1/settings",
-    summary: "Every setting of the node that answers: its value, source, default and meaning; secrets masked",
+    summary: "Every setting of the responding node: its value, source, default and meaning; secrets are masked",
     response: () => z.object({ data: z.array(setting()), next: z.null() }),
     handle: () => ({ data: settings(), next: null }),
   });

@@ -55,7 +55,7 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
       path: "/api/internal/v1/apps/:app/usage",
       tag: "usage",
       summary:
-        "What an application has used, per period: a calendar month in UTC; a deleted one by its id, for 400 days",
+        "An application's usage per period, a calendar month in UTC; for a deleted application, by its id, for 400 days",
       guard,
       scope: "app",
       query: () =>
@@ -63,7 +63,7 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
           periods: wholeNumber(1, USAGE_PERIODS)
             .optional()
             .transform((value) => value ?? PERIODS_DEFAULT)
-            .describe("How many periods, with the current one"),
+            .describe("How many periods, including the current one"),
         }),
       response,
       problems: ["not_found"],

@@ -50,7 +50,8 @@ export function webhookDeliveryEndpoints(guards: ListGuards, parts: WebhookDeliv
       scope: "app",
       method: "GET",
       path: `${one}/deliveries`,
-      summary: "What was sent, newest first: the newest 1,000 attempts, and every failure of the last seven days",
+      summary:
+        "A webhook's deliveries, newest first: the newest 1,000 attempts, and every failure of the last seven days",
       query: deliveryQuery,
       response: () => z.object({ data: z.array(delivery()), next: z.string().nullable() }),
       problems: ["not_found"],
@@ -64,7 +65,7 @@ export function webhookDeliveryEndpoints(guards: ListGuards, parts: WebhookDeliv
       ...change,
       method: "POST",
       path: `${one}/deliveries/:delivery/resend`,
-      summary: "Send the event of a delivery again, with the same webhook-id and seq",
+      summary: "Resend a delivery's event, with the same webhook-id and seq",
       response: resent,
       problems: ["not_found"],
       handle: async (call, { caller }) => {
@@ -78,7 +79,7 @@ export function webhookDeliveryEndpoints(guards: ListGuards, parts: WebhookDeliv
       ...change,
       method: "POST",
       path: `${one}/replay`,
-      summary: "Send all events again that have happened since a time and have not succeeded",
+      summary: "Resend all events since a given time that have not succeeded",
       body: replayRequest,
       response: replayed,
       problems: ["not_found"],
@@ -94,7 +95,7 @@ export function webhookDeliveryEndpoints(guards: ListGuards, parts: WebhookDeliv
       ...change,
       method: "POST",
       path: `${one}/test`,
-      summary: "Send a webhook.test now, and answer what came back",
+      summary: "Send a webhook.test event now, and return the response",
       response: tested,
       problems: ["not_found", "internal_error"],
       handle: async (call, { caller }) => {
@@ -108,7 +109,7 @@ export function webhookDeliveryEndpoints(guards: ListGuards, parts: WebhookDeliv
       ...change,
       method: "GET",
       path: "/api/internal/v1/apps/:app/rooms/:roomName/webhook-secrets",
-      summary: "The secrets that sign what the URL fields of a room get",
+      summary: "The secrets that sign requests to a room's URL fields",
       response: roomSecrets,
       problems: ["not_found"],
       handle: async (call, { caller }) => {

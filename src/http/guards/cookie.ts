@@ -60,13 +60,13 @@ export function checkOrigin(call: Call, isStream = false): void {
     throw new Problem(
       "forbidden",
       isStream
-        ? "With the cookie of the dashboard this call needs Sec-Fetch-Site: same-origin, which browsers send for pages of this host; scripts use a token."
-        : `With the cookie of the dashboard every call needs the header ${DASHBOARD_HEADER}: 1; scripts use a token.`,
+        ? "With the dashboard's cookie, this call needs Sec-Fetch-Site: same-origin, which browsers send for pages on this host. Scripts should use a token."
+        : `With the dashboard's cookie, every call needs the header ${DASHBOARD_HEADER}: 1. Scripts should use a token.`,
     );
   if (isChange(call) && !isSameOrigin(headers.get("origin"), call.origin))
     throw new Problem(
       "forbidden",
-      "With the cookie of the dashboard a change must come from a page of this host: its Origin must be the address of the request. Behind a proxy, PARLEY_TRUSTED_PROXIES must name it, and it must forward host and scheme.",
+      "With the dashboard's cookie, a change must come from a page of this host: its Origin must match the address of the request. A proxy must be listed in PARLEY_TRUSTED_PROXIES and forward host and scheme.",
     );
 }
 
@@ -87,7 +87,7 @@ export function refuseClearText(call: Call): void {
   if (isHttps(call) || (!call.isForwarded && isLoopbackHost(call.host))) return;
   throw new Problem(
     "forbidden",
-    "The dashboard cannot be signed in to over plain HTTP: use https (PARLEY_TLS_CERT, or a proxy that PARLEY_TRUSTED_PROXIES names and that sends X-Forwarded-Proto), or open it as http://localhost, on the server itself or through an SSH tunnel.",
+    "You cannot sign in to the dashboard over plain HTTP. Use https (PARLEY_TLS_CERT, or a proxy listed in PARLEY_TRUSTED_PROXIES that sends X-Forwarded-Proto), or open http://localhost on the server itself or through an SSH tunnel.",
   );
 }
 

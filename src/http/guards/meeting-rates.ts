@@ -50,7 +50,7 @@ export class MeetingRates {
     call.isAuthenticated = true;
     refuse(
       this.callers.take(holder),
-      `At most ${MEETING_CALLS_PER_MINUTE_PER_CALLER} of these requests a minute are for one participant, or for one access token at one address.`,
+      `A participant, or an access token at one address, can make at most ${MEETING_CALLS_PER_MINUTE_PER_CALLER} of these requests per minute.`,
     );
   }
 
@@ -60,7 +60,7 @@ export class MeetingRates {
     this.own(call, `token ${digest} ${site}`);
     refuse(
       this.tokens.take(digest),
-      `At most ${MEETING_CALLS_PER_MINUTE_PER_TOKEN} of these requests a minute are for one access token.`,
+      `An access token can make at most ${MEETING_CALLS_PER_MINUTE_PER_TOKEN} of these requests per minute.`,
     );
   }
 
@@ -82,7 +82,7 @@ export class MeetingRates {
       guestOf: (room) => {
         refuse(
           this.rooms.take(room),
-          `At most ${MEETING_CALLS_PER_MINUTE_PER_ROOM} of these requests of guests a minute are for one room.`,
+          `Guests of one room can make at most ${MEETING_CALLS_PER_MINUTE_PER_ROOM} of these requests per minute.`,
         );
         return () => this.rooms.charge(room, -1);
       },
@@ -109,12 +109,12 @@ class AddressRate {
     const { address, site } = networksOf(client);
     refuse(
       this.addresses.take(address),
-      `At most ${MEETING_CALLS_PER_MINUTE_PER_ADDRESS} of these requests a minute come from one address.`,
+      `One address can make at most ${MEETING_CALLS_PER_MINUTE_PER_ADDRESS} of these requests per minute.`,
     );
     if (site !== undefined)
       refuse(
         this.sites.take(site),
-        `At most ${MEETING_CALLS_PER_MINUTE_PER_SITE} of these requests a minute come from one network (/48).`,
+        `One network (/48) can make at most ${MEETING_CALLS_PER_MINUTE_PER_SITE} of these requests per minute.`,
       );
   }
 }

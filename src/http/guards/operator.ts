@@ -183,6 +183,6 @@ function adminOnly(operator: Operator): Operator {
   if (operator.role === "admin") return operator;
   throw new Problem(
     "forbidden",
-    `The operator ${operator.name} has the role read, which changes nothing and sees no secrets. This call needs the role admin.`,
+    `The operator ${operator.name} has the role read, which cannot change anything or see secrets. This call needs the role admin.`,
   );
 }

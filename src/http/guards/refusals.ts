@@ -10,7 +10,7 @@ export async function afterLatestChanges<T>(
   const isUpToDate = await storeFollower.catchUp();
   const found = find();
   if (found === undefined && !isUpToDate)
-    throw new Problem("internal_error", "This credential cannot be checked at the moment; try again.", 1);
+    throw new Problem("internal_error", "This credential cannot be checked at the moment. Try again.", 1);
   return found;
 }
 

@@ -23,8 +23,8 @@ export class UploadRates {
   async counted<T>(call: Call, upload: string, partBytes: number, work: () => Promise<T>): Promise<T> {
     const address = rateKey(call.client);
     // The upload first: what it is refused for must not use up the rate of others behind the address.
-    refuse(this.uploads.take(upload), "This upload gets too many small parts: send larger ones, less often.");
-    refuse(this.addresses.take(address), "Too many small parts of uploads come from one address.");
+    refuse(this.uploads.take(upload), "This upload sends too many small parts. Send larger ones less often.");
+    refuse(this.addresses.take(address), "Too many small upload parts from this address.");
     const done = await work();
     if (partBytes >= UPLOAD_PART_UNCOUNTED_BYTES) {
       this.uploads.charge(upload, -1);

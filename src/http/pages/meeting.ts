@@ -94,7 +94,7 @@ type Closed = Readonly<Record<Language, ClosedTexts>>;
 const NO_ROOM: Closed = {
   en: {
     title: "There is no such room",
-    text: "Check the link, or ask the person who sent it for a new one. Rooms that have been archived cannot be entered any more.",
+    text: "Check the link, or ask the person who sent it for a new one. Archived rooms can no longer be entered.",
   },
   de: {
     title: "Diesen Raum gibt es nicht",

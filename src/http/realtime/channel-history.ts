@@ -35,7 +35,7 @@ const page = lazily(() =>
       channel: z.string(),
       pos: z.string().describe("Where the history ends"),
       messages: z.array(entry()).describe("Newest first with `before` or neither, oldest first with `after`"),
-      more: z.boolean().describe("There are more messages in the direction of reading"),
+      more: z.boolean().describe("More messages follow in the direction of reading"),
     })
     .meta({ id: "ChannelHistory" }),
 );
@@ -64,7 +64,7 @@ export function channelHistoryEndpoints(
     endpoint({
       ...base,
       method: "GET",
-      summary: "The stored messages of a channel, newest first, or behind a position",
+      summary: "A channel's stored messages, newest first, or after a position",
       query: historyQuery,
       response: page,
       problems,
@@ -83,7 +83,7 @@ export function channelHistoryEndpoints(
     endpoint({
       ...base,
       method: "DELETE",
-      summary: "Delete the stored messages of a channel; its subscribers connect again",
+      summary: "Delete a channel's stored messages; its subscribers reconnect",
       response: () => z.object({ channel: z.string(), deleted: z.literal(true) }),
       problems,
       handle: async (call, { caller }) => {

@@ -147,6 +147,6 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
 /** Throws if some node has not responded: a list without its part would look complete. */
 function completeList<T>(found: T | undefined): T {
   if (found === undefined)
-    throw new Problem("backend_error", "Not every node has responded; try again.", RETRY_SECONDS);
+    throw new Problem("backend_error", "Not every node has responded. Try again.", RETRY_SECONDS);
   return found;
 }

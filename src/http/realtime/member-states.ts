@@ -51,7 +51,7 @@ export function memberStateEndpoints(guard: Guard<Credential>, states: Pick<Stat
         if (!scope.matches(channel)) throw new Problem("channel_not_authorized");
         permit(caller, "presence");
         const { isFound, isComplete } = await states.setFor(spaceOf(app), channel, peerId, json);
-        if (!isComplete) throw new Problem("backend_error", "Not every node has responded; try again.", RETRY_SECONDS);
+        if (!isComplete) throw new Problem("backend_error", "Not every node has responded. Try again.", RETRY_SECONDS);
         if (!isFound) throw new Problem("peer_not_found", "The peer is not a member of this channel.");
         return { channel, peerId, state: body.state };
       },

@@ -36,7 +36,7 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
       ...base,
       method: "DELETE",
       path: "/v1/peers/:peerId",
-      summary: "Close a peer's connections, and optionally block it for a while",
+      summary: "Close a peer's connections, and optionally block it for a time",
       query: disconnectQuery,
       response: disconnected,
       problems: ["conflict"],

@@ -23,7 +23,7 @@ export function usageEndpoints(guard: Guard<Credential>, { keyring, ...sources }
       method: "GET",
       path: "/v1/usage",
       tag: "usage",
-      summary: "What the application has used in this period, a calendar month in UTC",
+      summary: "The application's usage in this period, a calendar month in UTC",
       guard,
       response,
       handle: async (_call, { caller }): Promise<Infer<typeof response>> => {

@@ -15,13 +15,11 @@ export const applicationProblem = lazily(() =>
       offset: z.int().optional().describe("For uploads: how many bytes are held"),
       budget: z.enum(["application", "stay"]).optional().describe("For insufficient_storage: which limit is reached"),
       opensAt: z.int().optional().describe("For room_not_open: when it opens, in Unix seconds"),
-      retryAfterSec: z.int().optional().describe("For declined: in how many seconds one may ask again"),
+      retryAfterSec: z.int().optional().describe("For declined: how many seconds to wait before asking again"),
       over: z
         .enum(["room", "token", "stay"])
         .optional()
-        .describe(
-          "For room_over: whose time is over, the room's, the access token's, or that of a person in this meeting",
-        ),
+        .describe("For room_over: what has expired: the room, the access token, or a person's time in this meeting"),
     })
     .meta({ id: "ApplicationProblem" }),
 );

@@ -9,7 +9,7 @@ const RETRY_SECONDS = 1;
 /** What is sent may hold up others: a client that takes nothing of it is not waited for forever. */
 export class ClientPaused extends Error {
   constructor(pauseMs: number) {
-    super(`the client has taken nothing for ${pauseMs / 1000} seconds`);
+    super(`the client has read nothing for ${pauseMs / 1000} seconds`);
   }
 }
 
@@ -42,7 +42,7 @@ export class FileDownloads {
    */
   async begin({ pieces, check, until, logIncomplete }: Pieces): Promise<ReadableStream> {
     if (this.count >= this.max)
-      throw new Problem("rate_limited", "Too many files are being sent at once; try again later.", RETRY_SECONDS);
+      throw new Problem("rate_limited", "Too many files are being sent at once. Try again later.", RETRY_SECONDS);
     this.count++;
     const { pauseMaxMs } = this.limits;
     let isOver = false;

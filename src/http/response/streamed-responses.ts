@@ -39,7 +39,7 @@ export class StreamedResponses {
   begin(owner: string, cut: (reason: Problem) => void): StreamedResponse {
     const own = [...this.open].filter((one) => one.owner === owner).length;
     if (own >= STREAMS_PER_APP_MAX || this.open.size >= STREAMS_PER_NODE_MAX)
-      throw new Problem("rate_limited", "Too many long lists are being read at once; try again later.", RETRY_SECONDS);
+      throw new Problem("rate_limited", "Too many long lists are being read at once. Try again later.", RETRY_SECONDS);
     const one: OpenStream = { owner, cut, deadlineMs: this.clock.monotonicMs() + STREAM_GRACE_MS };
     this.open.add(one);
     this.check();

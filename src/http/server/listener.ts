@@ -188,7 +188,7 @@ export function listenError(
   const otherPort = `choose another port with ${settings.port}`;
   const sentences: Readonly<Record<string, string>> = {
     EADDRINUSE: `port ${port} of ${host} is in use by another program; ${otherPort}, or stop that program`,
-    EACCES: `port ${port} of ${host} may not be opened by this user; ${otherPort} (from 1024 on)`,
+    EACCES: `port ${port} of ${host} may not be opened by this user; ${otherPort} (1024 or higher)`,
     EADDRNOTAVAIL: `${host} is not an address of this machine; choose another with ${settings.host}`,
     EINVAL: `${host} cannot be listened on; choose an address of this machine with ${settings.host}`,
   };

@@ -200,7 +200,7 @@ const headerParameters = (one: Endpoint): object[] =>
           in: "header",
           required: false,
           description:
-            "The application's name, for clients that cannot resolve its host: send the call to the realtime host",
+            "The application's name, for clients that cannot resolve its host; send the call to the realtime host",
           schema: { type: "string" },
         },
       ]

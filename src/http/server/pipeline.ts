@@ -219,7 +219,7 @@ export function throwNotFound(): never {
 /** Bun closes the connection then, and drops what else it has read of it. */
 function tooManyAtOnce(call: Call): Problem {
   call.headers.Connection = "close";
-  return new Problem("rate_limited", "Too many requests at once on one connection: wait for the answers.", 1);
+  return new Problem("rate_limited", "Too many requests at once on one connection. Wait for the responses.", 1);
 }
 
 const badHost = (): Problem =>
@@ -245,14 +245,14 @@ function existsFor(call: Call, { hosts }: Route): boolean {
   return hosts === "own" ? !call.target.isAppHost : call.target.app !== undefined;
 }
 
-const TOO_MANY_WAITING = "Too many long lists of this application are being read at once; try again later.";
+const TOO_MANY_WAITING = "Too many of this application's long lists are being read at once. Try again later.";
 
 /** Internal causes go to the log; the client gets a general error. */
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof TooManyWaiting) return new Problem("rate_limited", TOO_MANY_WAITING, 1);
   return error instanceof StoreUnreachable
-    ? new Problem("internal_error", "The database is temporarily unavailable; try again.", 1)
+    ? new Problem("internal_error", "The database is temporarily unavailable. Try again.", 1)
     : new Problem("crash");
 }
 

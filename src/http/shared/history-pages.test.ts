@@ -80,5 +80,5 @@ test("a position from before the history was deleted is refused, and never means
   await history.remove(APP, "chat");
   await publish(1, COUNT);
   for (const query of [{ before: end }, { after: end }])
-    await expect(read(query)).rejects.toThrow("is not a position in the current history of this channel");
+    await expect(read(query)).rejects.toThrow("is not a position in this channel's current history");
 });

@@ -69,9 +69,9 @@ export async function inHistory<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (!(error instanceof HistoryUnavailable)) throw error;
-    throw new Problem("backend_error", "History cannot be read or changed at the moment; try again.", RETRY_SECONDS);
+    throw new Problem("backend_error", "History cannot be read or changed at the moment. Try again.", RETRY_SECONDS);
   }
 }
 
 export const noHistory = (): Problem =>
-  new Problem("not_found", "This channel has no history: no channel rule of its application keeps its messages.");
+  new Problem("not_found", "This channel has no history: none of its application's channel rules stores its messages.");

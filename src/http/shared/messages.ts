@@ -63,11 +63,8 @@ export const published = lazily(() =>
   z.object({
     channel: z.string(),
     published: z.literal(true),
-    pos: z.string().describe("Where it is, on a channel with history.").optional(),
-    duplicate: z
-      .literal(true)
-      .describe("It was published before under this id, and is not published again.")
-      .optional(),
+    pos: z.string().describe("Its position, on a channel with history.").optional(),
+    duplicate: z.literal(true).describe("A message with this id was already published; this one was not.").optional(),
   }),
 );
 export const delivered = lazily(() => z.object({ peerId: z.string(), delivered: z.literal(true) }));

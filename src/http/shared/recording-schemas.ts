@@ -92,7 +92,7 @@ export const recording = lazily(() =>
         .boolean()
         .optional()
         .describe(
-          "Only if the page of a meeting has made it; false: the file is as it came, without duration and index",
+          "Only for recordings made by a meeting's page; false: the file is unchanged, without duration and index",
         ),
     })
     .meta({ id: "Recording" }),
@@ -126,8 +126,8 @@ export function checkFilters(call: Call, filter: RecordingFilter, alsoKnown: rea
     const field = name.slice(0, 100).toWellFormed();
     return new Problem("invalid_request", `${field}: ${message}`, undefined, { details: [{ field, message }] });
   };
-  if (unknown !== undefined) throw refuse(unknown, "there is no such filter, and nothing was deleted");
-  if (twice !== undefined) throw refuse(twice, "it is given twice, and nothing was deleted");
+  if (unknown !== undefined) throw refuse(unknown, "unknown filter; nothing was deleted");
+  if (twice !== undefined) throw refuse(twice, "given twice; nothing was deleted");
   if (Object.values(filter).every((value) => value === undefined))
     throw new Problem(
       "invalid_request",

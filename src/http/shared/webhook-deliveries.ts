@@ -68,13 +68,13 @@ export const delivery = lazily(() =>
       at: unixSeconds(),
       tookMs: z.int(),
       succeeded: z.boolean(),
-      status: z.int().nullable().describe("Status of the answer; null: there was none"),
+      status: z.int().nullable().describe("Status of the response; null: there was none"),
       error: z.string().nullable(),
       response: z
         .string()
         .nullable()
         .optional()
-        .describe("The beginning of the answer; not for operators with the role read"),
+        .describe("The beginning of the response; hidden from operators with the role read"),
       data: z
         .unknown()
         .optional()
@@ -101,9 +101,9 @@ export const tested = lazily(() =>
   z
     .object({
       succeeded: z.boolean(),
-      status: z.int().nullable().describe("Status of the answer; null: there was none"),
+      status: z.int().nullable().describe("Status of the response; null: there was none"),
       ms: z.int(),
-      response: z.string().nullable().describe("The beginning of the answer"),
+      response: z.string().nullable().describe("The beginning of the response"),
       error: z.string().nullable().describe("Why it did not succeed"),
     })
     .meta({ id: "TestedWebhook" }),
@@ -151,7 +151,7 @@ export async function deliveryPage(
   };
 }
 
-const GONE = "The log does not have this delivery, or not any more; GET …/deliveries lists those that it has.";
+const GONE = "This delivery is not, or no longer, in the log. GET …/deliveries lists the available ones.";
 
 /** Sends the event of an attempt again. */
 export async function resend(
@@ -175,7 +175,7 @@ export class WebhookTests {
   async run(id: string, app: AppId): Promise<Infer<typeof tested>> {
     const ofApp = this.running.values().reduce((count, one) => count + Number(one === app), 0);
     if (this.running.has(id) || ofApp >= RUNNING_PER_APP_MAX || this.running.size >= RUNNING_MAX)
-      throw new Problem("rate_limited", "A test of this webhook is still running, or too many others are.", 1);
+      throw new Problem("rate_limited", "A test of this webhook, or too many other tests, are still running.", 1);
     this.running.set(id, app);
     try {
       const { status, ms, response, error } = await this.deliveries.test(id);

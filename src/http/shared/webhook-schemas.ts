@@ -87,7 +87,7 @@ export const newWebhook = lazily(() =>
     events: events().describe(EVENTS),
     channelPatterns: channelPatterns().optional().describe(PATTERNS),
     description: description().optional(),
-    disabled: z.boolean().optional().describe("true: nothing is sent until it is switched on"),
+    disabled: z.boolean().optional().describe("true: sends no events until it is enabled"),
     headers: headers(headerValue())
       .optional()
       .describe(
@@ -105,17 +105,17 @@ export const webhookEdit = lazily(() =>
     disabled: z
       .boolean()
       .optional()
-      .describe("false: switches it on again, also after it was disabled because it failed"),
+      .describe("false: enables it again, even after it was disabled because of failures"),
     headers: headers(headerValue().nullable())
       .optional()
-      .describe(`Sets the headers that it names, and leaves the others; null removes one, ${HEADER_MASK} leaves it.`),
+      .describe(`Sets these headers and leaves the others unchanged; null removes one, ${HEADER_MASK} keeps it.`),
   }),
 );
 
 export const rotation = lazily(() =>
   z.strictObject({
     graceSec: graceSec().describe(
-      "How long the current secret still signs, too. Absent: PARLEY_ROTATION_GRACE_SECONDS.",
+      "How long the current secret still signs as well. Absent: PARLEY_ROTATION_GRACE_SECONDS.",
     ),
   }),
 );
@@ -126,16 +126,16 @@ const health = lazily(() =>
       state: z
         .enum(["new", "ok", "failing", "disabled"])
         .describe("new: nothing was sent yet; failing: the last attempt failed"),
-      waiting: z.int().describe("Events that wait to be sent, or to be tried again"),
+      waiting: z.int().describe("Events waiting to be sent or retried"),
       delivered: z.int(),
-      failed: z.int().describe("Events of which no attempt is left; replay sends them again"),
-      dropped: z.int().describe("Events that were dropped because too many waited"),
+      failed: z.int().describe("Events with no attempts left; replay sends them again"),
+      dropped: z.int().describe("Events dropped because too many were waiting"),
       lastAttempt: unixSeconds().nullable(),
       lastSuccess: unixSeconds().nullable(),
       failingSince: unixSeconds().nullable(),
-      lastStatus: z.int().nullable().describe("Status of the last answer; null: there was none"),
+      lastStatus: z.int().nullable().describe("Status of the last response; null: there was none"),
       lastError: z.string().nullable(),
-      slowUntil: unixSeconds().nullable().describe("It has asked for fewer requests: nothing is sent before"),
+      slowUntil: unixSeconds().nullable().describe("It asked for fewer requests: nothing is sent before this time"),
     })
     .meta({ id: "WebhookHealth" }),
 );
@@ -147,23 +147,23 @@ export const webhook = lazily(() =>
       app: z.string(),
       kind: z
         .enum(["control", "application", "room"])
-        .describe("Who has made it: operators, the application's backend, or a URL field of its rooms"),
-      url: z.string().describe("Operators with the role read see its origin only"),
+        .describe("Who created it: operators, the application's backend, or a URL field of its rooms"),
+      url: z.string().describe("Operators with the role read see only its origin"),
       events: z.array(z.string()).describe("Empty for a URL of rooms: it gets the events of the fields that name it"),
       channelPatterns: z.array(z.string()).nullable(),
       description: z.string().nullable(),
-      headers: z.record(z.string(), z.literal(HEADER_MASK)).describe("Their values are never shown"),
+      headers: z.record(z.string(), z.literal(HEADER_MASK)).describe("Header values are never shown"),
       disabled: z.boolean(),
       disabledAt: unixSeconds().nullable(),
       disabledReason: z
         .enum(["request", "gone", "failing"])
         .nullable()
-        .describe("gone: it answered 410; failing: nothing has succeeded for five days"),
+        .describe("gone: it answered 410; failing: no request has succeeded for five days"),
       created: unixSeconds(),
-      canSign: z.boolean().describe("false: the master key does not open its secret, and nothing is sent"),
+      canSign: z.boolean().describe("false: the master key cannot decrypt its secret, so nothing is sent"),
       previousSecrets: z
         .array(z.object({ endsAt: unixSeconds() }))
-        .describe("Replaced secrets that still sign, too, and until when; newest first"),
+        .describe("Previous secrets that also still sign, and until when; newest first"),
       health: health(),
     })
     .meta({ id: "Webhook" }),
@@ -171,7 +171,7 @@ export const webhook = lazily(() =>
 
 export const createdWebhook = lazily(() =>
   webhook()
-    .extend({ secret: z.string().describe("whsec_…: only this answer and that of rotate hold a secret") })
+    .extend({ secret: z.string().describe("whsec_…: returned only here and by rotate") })
     .meta({ id: "CreatedWebhook" }),
 );
 

@@ -44,7 +44,7 @@ export class Acts {
       const other = participantSession === stay.id ? stay : await this.inside(room, participantSession);
       return naming.rename({ stay, claims, isAdmin }, other, given(request, "name"));
     }
-    if (!isAdmin) throw new Problem("action_not_permitted", "Only admins of the meeting may do this.");
+    if (!isAdmin) throw new Problem("action_not_permitted", "Only admins of the meeting can do this.");
     const ref = refOf(room);
     switch (request.do) {
       case "admit":
@@ -61,7 +61,7 @@ export class Acts {
       case "remove": {
         const other = await this.known(room, given(request, "participantSession"));
         if (other.id === stay.id || (other.externalUserId !== null && other.externalUserId === stay.externalUserId))
-          throw refusal("participantSession", "it is your own; leave the meeting instead");
+          throw refusal("participantSession", "you cannot remove yourself; leave the meeting instead");
         return this.removeOne(other);
       }
       case "end":
@@ -101,7 +101,7 @@ export class Acts {
     const { store, notices } = this.parts;
     const room = await this.room(app, roomName);
     if (flagOf(room, "newChatForMeetingSession") && !(await store.current(app, room.id)))
-      throw new Problem("meeting_not_found", "No one is in the room, and each meeting begins with an empty chat.");
+      throw new Problem("meeting_not_found", "The room is empty, and each meeting starts with an empty chat.");
     await notices.line(refOf(room), text);
   }
 

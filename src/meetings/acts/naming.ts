@@ -65,7 +65,7 @@ export class Naming {
     const renamed = await store.rename(id, name, by.isAdmin ? undefined : RENAMES_PER_STAY_MAX);
     if (renamed === "ended") throw new Problem("participant_not_found");
     if (renamed === "too often")
-      throw new Problem("action_not_permitted", `You have changed your name ${RENAMES_PER_STAY_MAX} times already.`);
+      throw new Problem("action_not_permitted", `You have already changed your name ${RENAMES_PER_STAY_MAX} times.`);
     await floor.ask(RENAMED, { id }).catch(failed);
     await this.showHere(id);
     await notices.renamed({ app, room }, id, name);
@@ -83,9 +83,9 @@ export class Naming {
 /** What an access token says of a name is kept: it is what tells known people from guests. */
 function refuseUnlessAllowed({ stay, claims, isAdmin }: Renaming, other: StayRow): void {
   const isOwn = other.id === stay.id;
-  if (!isOwn && !isAdmin) throw new Problem("action_not_permitted", "Only admins of the meeting may rename others.");
+  if (!isOwn && !isAdmin) throw new Problem("action_not_permitted", "Only admins of the meeting can rename others.");
   if (other.isGuest || (isOwn && claims.hasTypedName)) return;
-  throw new Problem("action_not_permitted", "The name of this participant comes from its access token.");
+  throw new Problem("action_not_permitted", "This participant's name is set by their access token.");
 }
 
 function nameFrom(wanted: string): string {

@@ -32,10 +32,13 @@ export class Recording {
     if (!flagOf(room, "enableRecording"))
       throw new Problem(
         "action_not_permitted",
-        "Recording is not enabled in this room: only the application's server starts and stops it.",
+        "Recording is not enabled in this room. Only the application's server can start and stop it.",
       );
     if (!isAdmin && (await this.parts.store.openStays(room.app, room.id)).some((one) => one.isAdmin))
-      throw new Problem("action_not_permitted", "While an admin is inside, only admins start and stop the recording.");
+      throw new Problem(
+        "action_not_permitted",
+        "While an admin is inside, only admins can start and stop the recording.",
+      );
     await this.set({ app: room.app, room: room.id }, stay.meeting, on, stay.name);
   }
 
@@ -44,7 +47,7 @@ export class Recording {
     const { store } = this.parts;
     const meeting = await store.current(app, room);
     if (!meeting || (await store.inside(app, room)) === 0)
-      throw new Problem("meeting_not_found", "No one is in the room: there is nothing to record.");
+      throw new Problem("meeting_not_found", "The room is empty, so there is nothing to record.");
     return this.set({ app, room }, meeting.id, on, by);
   }
 

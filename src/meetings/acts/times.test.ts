@@ -240,7 +240,7 @@ describe("without activity, and with a store that answers late", () => {
     const late = node.services.times.tick();
     await until("the store is asked", () => store.mock.calls.length > 0);
     world.members(row, { [ada.id]: { audio: true } });
-    asked.reject(new Error("the store does not answer"));
+    asked.reject(new Error("the store is not responding"));
     await late;
     store.mockRestore();
     expect(world.failures.splice(0)).toHaveLength(1);

@@ -62,7 +62,7 @@ export class Times {
   }
 
   async tick(): Promise<void> {
-    // All rooms at once: one whose end the store does not answer must not keep the others open.
+    // All rooms at once: one whose end the store is not responding must not keep the others open.
     const checks = [...this.parts.present.all()].map(async (room) => {
       if (!(await this.checkRoom(room))) await this.checkStays(room);
     });

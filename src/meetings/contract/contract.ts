@@ -33,7 +33,7 @@ export interface Door {
   readonly state: "open" | "not_open" | "over";
   /** Whether a visitor without an access token may ask to be let into a private room. */
   readonly enableRequestToJoin: boolean;
-  /** How many are inside; of public rooms only. */
+  /** How many people are inside; of public rooms only. */
   readonly inside?: number;
   /** Only if an access token was shown: how its holder would enter. */
   readonly you?: Holder;
@@ -62,7 +62,7 @@ export interface May {
   readonly video: boolean;
   readonly screen: boolean;
   readonly chat: boolean;
-  /** Admins at any time, all others while no admin is inside. */
+  /** Admins at any time, others only while no admin is inside. */
   readonly record: boolean;
 }
 
@@ -94,7 +94,7 @@ export interface StayUploadCaller {
 
 export interface BegunStayUpload {
   readonly _id: string;
-  /** Takes the bytes with PUT, without another credential. */
+  /** Accepts the bytes with PUT, without another credential. */
   readonly uploadUrl: string;
   readonly offset: number;
 }

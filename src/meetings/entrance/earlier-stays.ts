@@ -21,7 +21,7 @@ export interface EarlierStay {
   readonly row: StayRow | undefined;
   /** The secret key that it depends on still works. Otherwise it is only known who its holder was. */
   readonly isLive: boolean;
-  /** When its time is over, Unix ms; null: never, or it has not begun, or has ended. */
+  /** When it has expired, Unix ms; null: never, or it has not begun, or has ended. */
   readonly ejectAt: number | null;
 }
 

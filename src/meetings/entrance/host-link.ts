@@ -32,11 +32,11 @@ export class HostLinks {
     // A token's own expiry takes precedence over the room's: it must not open a room that is over.
     const expiresAt = Math.min(now + HOST_LINK_SEC, expireUnixSec ?? Number.POSITIVE_INFINITY);
     if (expiresAt <= now)
-      throw new Problem("conflict", "The room is over: no one can enter it. Change expireUnixSec first.");
+      throw new Problem("conflict", "The room has closed and no one can enter it. Change expireUnixSec first.");
     if (notBeforeUnixSec !== undefined && notBeforeUnixSec >= expiresAt)
       throw new Problem(
         "conflict",
-        `The room opens at ${new Date(notBeforeUnixSec * 1000).toISOString()}, after the link would have expired. Make it later, or change notBeforeUnixSec.`,
+        `The room opens at ${new Date(notBeforeUnixSec * 1000).toISOString()}, after the link would have expired. Create the link later, or change notBeforeUnixSec.`,
       );
     const token = await accessTokens.mint(
       { app, generation: app.secretSeq },

@@ -87,7 +87,7 @@ describe("a join", () => {
     const expired = { code: "room_over", message: "The access token has expired." };
     await expect(join({ token: short })).rejects.toMatchObject(expired);
     world.now += 119_000;
-    await expect(join()).rejects.toMatchObject({ code: "room_over", message: "The room's time is over." });
+    await expect(join()).rejects.toMatchObject({ code: "room_over", message: "The room has closed." });
   });
 
   test("ends its connect token with the stay: at the room's end, or after its time", async () => {

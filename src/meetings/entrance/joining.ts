@@ -199,7 +199,7 @@ export class Joining {
     if (current) await this.refuse(current, who);
     const ejectAt = await this.ejectAt(room, current, who);
     if (ejectAt !== undefined && ejectAt <= now)
-      throw roomOver("stay", "The time of this access token in this meeting is over.");
+      throw roomOver("stay", "This access token's time in this meeting is up.");
     const max = capacityOf(room, meshMax);
     const holder = holderOfPlace({ id, access, isLetIn }, caller);
     const reserve = async (): Promise<void> => {

@@ -88,7 +88,7 @@ export class Lobby {
     if ((await store.wait(row, limits)) === "full")
       throw new Problem(
         "lobby_full",
-        `At most ${LOBBY_MAX} people wait for a room, ${LOBBY_ADDRESS_MAX} from one address and ${LOBBY_SITE_MAX} from one IPv6 site; try it in a minute.`,
+        `At most ${LOBBY_MAX} people can wait for a room, ${LOBBY_ADDRESS_MAX} from one address and ${LOBBY_SITE_MAX} from one IPv6 site. Try again in a minute.`,
         DECLINED_MS / 1000,
       );
     this.queues.changed(ref);
@@ -106,7 +106,7 @@ export class Lobby {
   async check(claims: RoomClaims): Promise<WaitingRow> {
     const row = await this.find(claims, claims.id);
     if (!row || (await this.isOver(row)))
-      throw new Problem("token_expired", "Your place in the lobby is gone; ask again.");
+      throw new Problem("token_expired", "You have lost your place in the lobby. Ask to join again.");
     if (row.state === "declined") throw declined(row, this.parts.nowMs());
     return row;
   }
@@ -303,7 +303,7 @@ const retryAfterSec = ({ decided }: Pick<LobbyPlace, "decided">, nowMs: number):
 /** The refusal says how long, so that it is not taken for a second decision of a host. */
 export function declined(place: Pick<LobbyPlace, "decided">, nowMs: number): Problem {
   const seconds = retryAfterSec(place, nowMs);
-  return new Problem("declined", `The request to join was declined. Wait ${seconds} s before the next one.`, seconds, {
+  return new Problem("declined", `The request to join was declined. Wait ${seconds} s before you ask again.`, seconds, {
     fields: { retryAfterSec: seconds },
   });
 }

@@ -29,15 +29,15 @@ export interface Queued {
   readonly since: number;
 }
 
-/** Why a place in the lobby has ended without a host who declined it: its time is over, the room is archived, or it takes no requests any more. */
+/** Why a place in the lobby has ended without a host who declined it: it has expired, the room is archived, or it takes no requests any more. */
 export type LobbyEnd = "time" | "room_not_found" | "token_required";
 
 export type MutedKind = "audio" | "video" | "screen";
 
 const LOBBY_END_TEXTS: Readonly<Record<LobbyEnd, string>> = {
-  time: `No one has let you in for ${WAIT_MAX_SEC / 60} minutes. You can make another request.`,
+  time: `No one has let you in for ${WAIT_MAX_SEC / 60} minutes. You can ask again.`,
   room_not_found: "The room is closed.",
-  token_required: "This room can be entered only with an access token now.",
+  token_required: "You now need an access token to enter this room.",
 };
 
 export class Notices {

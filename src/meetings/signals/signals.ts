@@ -64,8 +64,8 @@ export class Signals {
 
   private refusalOfLine(seat: RoomSeat, dataJson: string): Refused {
     if (Buffer.byteLength(dataJson) > CHAT_LINE_MAX_BYTES)
-      return malformed(`A line of the chat has at most ${CHAT_LINE_MAX_BYTES} bytes, as JSON.`);
-    if (!this.may(seat).chat) return notPermitted("The chat of this room is switched off.");
+      return malformed(`A chat message can have at most ${CHAT_LINE_MAX_BYTES} bytes as JSON.`);
+    if (!this.may(seat).chat) return notPermitted("Chat is turned off in this room.");
     const waitSeconds = this.chatBudget.take(seat.claims);
     if (waitSeconds > 0) return tooMuch("messages", waitSeconds);
     const data = isSmall(dataJson, 1, LINE_STRINGS_MAX) ? parsed(dataJson) : undefined;
@@ -78,7 +78,7 @@ export class Signals {
    */
   private refusalOfReceiver(seat: RoomSeat, channel: string, dataJson: string): Refused | Promise<Refused> {
     const bytes = Buffer.byteLength(dataJson);
-    if (bytes > SIGNAL_MAX_BYTES) return malformed(`A signal has at most ${SIGNAL_MAX_BYTES} bytes, as JSON.`);
+    if (bytes > SIGNAL_MAX_BYTES) return malformed(`A signal can have at most ${SIGNAL_MAX_BYTES} bytes as JSON.`);
     const { claims } = seat;
     const receiver = channel.slice(inboxChannel(claims.room).length);
     if (!PARTICIPANT_SESSION.test(receiver)) return NOT_INSIDE;
@@ -132,19 +132,19 @@ const UNKNOWN = "";
 const PARTICIPANT_SESSION = /^[0-9a-f]{24}$/;
 const NOT_INSIDE: RoomRefusal = {
   code: "peer_not_found",
-  message: "No one with this participantSession is in the room.",
+  message: "No participant with this participantSession is in the room.",
 };
 const tooMuch = (what: string, seconds: number): RoomRefusal => ({
   code: "rate_limited",
-  message: `Too many ${what} in this room: wait ${seconds} second${seconds === 1 ? "" : "s"}.`,
+  message: `Too many ${what} in this room. Wait ${seconds} second${seconds === 1 ? "" : "s"}.`,
 });
 
 const SHARED = { audio: "a microphone", video: "a camera", screen: "a screen" } as const;
 const isShared = (field: string): field is keyof typeof SHARED => field in SHARED;
 
 const stateRule = `A state in a room has only these fields, each true or false: ${STATE_FIELDS.join(", ")}.`;
-const noSignal = `The data is no signal: ${SIGNAL_SHAPES}.`;
-const chatRule = `A line of the chat is {text}, with ${CHAT_TEXT_RULE}.`;
+const noSignal = `The data is not a signal: ${SIGNAL_SHAPES}.`;
+const chatRule = `A chat message is {text}, with ${CHAT_TEXT_RULE}.`;
 
 const malformed = (message: string): RoomRefusal => ({ code: "malformed_message", message });
 const notPermitted = (message: string): RoomRefusal => ({ code: "action_not_permitted", message });

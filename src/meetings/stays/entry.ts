@@ -40,10 +40,10 @@ export interface Admission {
   readonly isBack: boolean;
 }
 
-const TOO_LATE = "The place was not taken in time: join again.";
-const STAY_OVER = "This stay has ended: join again.";
+const TOO_LATE = "You did not connect in time. Join again.";
+const STAY_OVER = "This stay has ended. Join again.";
 
-const timeOver = (): Problem => roomOver("stay", "Your time in this meeting is over.");
+const timeOver = (): Problem => roomOver("stay", "Your time in this meeting is up.");
 
 export class Entry {
   constructor(private readonly parts: EntryParts) {}

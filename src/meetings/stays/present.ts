@@ -12,7 +12,7 @@ export interface PresentStay {
   readonly connection: string;
   /** When it was accepted, Unix ms: the newest of all nodes wins. */
   readonly enteredMs: number;
-  /** When its time is over, Unix ms; null: never. Replaced when the room's times change. */
+  /** When it has expired, Unix ms; null: never. Replaced when the room's times change. */
   ejectAt: number | null;
 }
 

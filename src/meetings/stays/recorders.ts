@@ -60,7 +60,7 @@ export class StayRecorders {
     if (await store.isBarred(stay.id)) throw removed();
     if (endedMs === null && claims.exp * 1000 <= nowMs()) throw new Problem("token_expired");
     if (endedMs !== null && endedMs < startedMs)
-      throw new Problem("action_not_permitted", "Your stay in this room has ended; join again.");
+      throw new Problem("action_not_permitted", "Your stay in this room has ended. Join again.");
     if (!room) throw new Problem("room_not_found");
     if (!mayOf(room, claims)[SHARES[source]])
       throw new Problem("action_not_permitted", `You may not share your ${source} in this room.`);
@@ -85,4 +85,4 @@ export class StayRecorders {
 }
 
 const removed = (): Problem =>
-  new Problem("action_not_permitted", "You were removed from this meeting: nothing more of yours is recorded.");
+  new Problem("action_not_permitted", "You were removed from this meeting, so nothing more from you is recorded.");

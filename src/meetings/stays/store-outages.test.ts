@@ -47,7 +47,7 @@ async function leave(one: Someone, departure: "goodbye" | "lost", at: WorldNode 
   await at.meetings.stop();
 }
 
-describe("while the store does not answer", () => {
+describe("while the store is not responding", () => {
   test("a rotation closes everyone in all rooms at once", async () => {
     const other = await world.room(node.rooms, { roomName: "other" });
     const people: Someone[] = [];

@@ -32,7 +32,7 @@ export interface RecentStay {
 }
 
 export const noStayToken = (): Problem =>
-  new Problem("invalid_token", "This needs the connect token of a stay in this room, as Bearer.");
+  new Problem("invalid_token", "Send the connect token of a stay in this room as the Bearer token.");
 
 export class StayTokens {
   constructor(private readonly parts: StayTokenParts) {}
@@ -44,10 +44,10 @@ export class StayTokens {
     const [room, stay] = [await rooms.roomById(app, claims.room, nowMs()), await store.stay(claims.id)];
     if (!room) throw new Problem("room_not_found");
     if (stay?.room !== room.id || stay.ended !== null)
-      throw new Problem("action_not_permitted", "Your stay in this room has ended; join again.");
+      throw new Problem("action_not_permitted", "Your stay in this room has ended. Join again.");
     if (!(await this.isIn(stay, room, roomName))) throw elsewhere();
     if (isTimeOver(await ejectAtOfStay(store, room, claims, stay), nowMs()))
-      throw new Problem("action_not_permitted", "Your time in this room is over.");
+      throw new Problem("action_not_permitted", "Your time in this room is up.");
     return { room, stay, claims };
   }
 
@@ -57,9 +57,9 @@ export class StayTokens {
     const claims = this.claims(app, token, forMs);
     const stay = await store.stay(claims.id);
     if (!stay || stay.app !== app || stay.room !== claims.room)
-      throw new Problem("action_not_permitted", "Your stay in this room has not begun, or is forgotten.");
+      throw new Problem("action_not_permitted", "Your stay in this room has not started, or is no longer known.");
     if (stay.ended !== null && stay.ended < nowMs() - forMs)
-      throw new Problem("action_not_permitted", "Your stay in this room has ended too long ago.");
+      throw new Problem("action_not_permitted", "Your stay in this room ended too long ago.");
     const room = await rooms.roomById(app, stay.room, nowMs());
     if (roomName !== undefined && !(await this.isIn(stay, room, roomName))) throw elsewhere();
     return { room, stay, claims, endedMs: await this.endedMs(room, stay, claims) };
@@ -77,8 +77,7 @@ export class StayTokens {
     const claims = tokens.verify(token, nowMs() - forMs);
     if (claims === "expired") throw new Problem("token_expired");
     if (claims?.kind !== "stay" || claims.app !== app) throw noStayToken();
-    if (!isLive(claims))
-      throw new Problem("token_expired", "The application's secret key has been rotated: join again.");
+    if (!isLive(claims)) throw new Problem("token_expired", "The application's secret key was rotated. Join again.");
     return claims;
   }
 

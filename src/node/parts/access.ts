@@ -104,8 +104,9 @@ const buildAuditTrail = ({ log, store }: Pick<NodeContext, "log" | "store">): Au
     store,
     nowMs: clock.wallMs,
     retentionMs: clock.retentionMs,
-    failed: (err) => log.error({ err }, "the audit could not be written or cleared; the log has the changes"),
-    dropped: (count) => log.warn({ count }, "applications made more changes than the audit can record"),
+    failed: (err) =>
+      log.error({ err }, "the audit log could not be written or cleared; the service log has the changes"),
+    dropped: (count) => log.warn({ count }, "applications made more changes than the audit log can record"),
   });
 
 async function masterKey(config: Config, store: Store): Promise<Buffer> {
@@ -114,7 +115,7 @@ async function masterKey(config: Config, store: Store): Promise<Buffer> {
   if (present) return present;
   if ((await store.apps()).length > 0) {
     throw new StoreError(
-      `the store holds encrypted secrets, but their master key is missing: put ${masterKeyFile(config.data)} back, or set PARLEY_MASTER_KEY`,
+      `the store holds encrypted secrets, but their master key is missing: restore ${masterKeyFile(config.data)}, or set PARLEY_MASTER_KEY`,
     );
   }
   return makeMasterKey(config.data);
@@ -130,7 +131,7 @@ function sealedWarner(keyring: Keyring, webhooks: WebhookBook, log: Log): () => 
     if (!sealed.isSubsetOf(known)) {
       log.error(
         { keys, ...(endpoints.length > 0 && { webhooks: endpoints }) },
-        "the master key does not open the secrets of these: keys answer 503 and webhooks send nothing until it is corrected (PARLEY_MASTER_KEY, or master.key in the data folder)",
+        "the master key cannot decrypt the secrets of these: keys answer 503 and webhooks send nothing until you correct it (PARLEY_MASTER_KEY, or master.key in the data folder)",
       );
     }
     known = sealed;

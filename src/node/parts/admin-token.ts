@@ -41,6 +41,6 @@ export function refuseAppSecret(setting: string, { apps }: Snapshot): void {
   );
   if (app)
     throw new ConfigError(
-      `PARLEY_ADMIN_TOKEN is the secret key of the application ${app.name}: commands take it as PARLEY_APP_SECRET. As the admin token it could do everything. Leave the setting out, or set an admin token of its own (make one: openssl rand -hex 32)`,
+      `PARLEY_ADMIN_TOKEN is the secret key of the application ${app.name}: commands take it as PARLEY_APP_SECRET. As the admin token, it would allow everything. Leave the setting out, or set a separate admin token (make one: openssl rand -hex 32)`,
     );
 }

@@ -64,7 +64,7 @@ function sayWhere(log: Log, { natsUrl }: Config, { kind, shown, isInDataFolder }
   if (isInDataFolder)
     log.info(`backups are written to ${shown}, inside the data folder: if its disk fails, they are lost too`);
   if (kind === "folder" && natsUrl !== "")
-    log.info(`backups are written to ${shown}: with several nodes, this must be a folder that all of them share`);
+    log.info(`backups are written to ${shown}: with several nodes, all of them must share this folder`);
 }
 
 function childBackups({ config, log, recordings, holdStill }: BackupParts): Backups {
@@ -99,7 +99,7 @@ function targetOf(
     everyMs: everySeconds * 1000,
     start: () => jobs.start(job),
     clock,
-    failed: (err) => log.error({ err }, "whether a backup is due could not be found out; trying again"),
+    failed: (err) => log.error({ err }, "could not check whether a backup is due; trying again"),
   });
   return { ...job, everySeconds, listing, schedule };
 }

@@ -40,7 +40,7 @@ async function joinWorkers({ config, nodeId, log, metrics, faults }: NodeContext
     fault: (error, at) => faults.caught("engine", error, at),
     changed: (isUp) =>
       isUp
-        ? log.info("all workers are in step again")
+        ? log.info("all workers are in sync again")
         : log.error("messages between workers were lost; they are repaired"),
   });
   metrics.gauge("parley_other_nodes", "Other nodes whose heartbeats this one receives.", () => engine.others);
@@ -57,7 +57,7 @@ async function connectNats({ config, nodeId, log, metrics, faults }: NodeContext
     warn,
     fault: (error, context) => faults.caught("engine", error, context),
     changed: (isUp) =>
-      isUp ? log.info("NATS is reachable again") : log.error("NATS is unreachable, and so are other nodes"),
+      isUp ? log.info("NATS is reachable again") : log.error("NATS is unreachable, so other nodes are too"),
   });
   metrics.gauge("parley_other_nodes", "Other nodes whose heartbeats this one receives.", () => engine.others);
   metrics.gauge("parley_nats_up", "Whether NATS is connected.", () => Number(engine.isUp));
@@ -77,7 +77,7 @@ async function waitForNats(options: NatsOptions, log: Log): Promise<NatsTranspor
       const problem = `PARLEY_NATS_URL: ${connectProblem(error)}`;
       if (!isUnreachable(error)) throw new ConfigError(problem);
       if (performance.now() > untilMs)
-        throw new ConfigError(`${problem}. This node has waited for it for ${START_WAIT_MS / 1000} seconds`);
+        throw new ConfigError(`${problem}. This node waited for it for ${START_WAIT_MS / 1000} seconds`);
       if (attempt === 1) log.warn(`${problem}. Waiting for it for up to ${START_WAIT_MS / 1000} seconds`);
       await Bun.sleep(START_RETRY_MS);
     }

@@ -114,7 +114,7 @@ export function writeFirstRunFile(dataFolder: string, text: string): void {
 export const hasSomethingToShow = (made: FirstRun): boolean => made.adminToken !== undefined || made.demo !== undefined;
 
 export function firstRunText(url: string, made: FirstRun): string {
-  const lines = ["", "  Made by this first start, and shown once; keep what you need:"];
+  const lines = ["", "  Created by this first start and shown only once. Save what you need:"];
   if (made.demo) {
     lines.push("    application      demo");
     lines.push(`    publishable key  ${made.demo.publishableKey}`);

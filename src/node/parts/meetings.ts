@@ -55,7 +55,7 @@ export function buildMeetingService(parts: MeetingServiceParts): Meetings {
     steadyMs: clock.steadyMs,
     meshMax: config.meshMax,
     iceServers: (claims, address, nowMs) => turn.turn.iceServersOfJoin(claims, address, nowMs),
-    failed: (err: unknown) => log.error({ err }, "something about people in rooms failed; it is tried again"),
+    failed: (err: unknown) => log.error({ err }, "an update about people in rooms failed; trying again"),
   });
   roomHooks.use(meetings);
   keyring.onRotation(() => meetings.services.secretRotated());

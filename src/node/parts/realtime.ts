@@ -87,16 +87,15 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
         unconfirmed: (one) =>
           log.warn(
             { what: one.kind },
-            "another node has taken a right away: it is refused here until the store answers",
+            "another node revoked a permission: this node refuses it until the store answers",
           ),
         blocked: (app, peerId) => blockedPeers.add(app, peerId),
-        unreachable: (err) =>
-          log.error({ err }, "the store does not answer; keys stay in force as they were last read"),
+        unreachable: (err) => log.error({ err }, "the store is not responding; keys stay as they were last read"),
         reachable: () => log.info("the store answers again"),
       })
     : undefined;
   if (storeFollower)
-    metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(storeFollower.isUp));
+    metrics.gauge("parley_store_up", "Whether the shared store responds.", () => Number(storeFollower.isUp));
   const invalidated = async (app?: AppId, taken?: string): Promise<void> => {
     const named = taken === undefined ? undefined : decodeWithdrawn(taken);
     await Promise.all([storeFollower?.readNow(named), app !== undefined && usage.flush()]);

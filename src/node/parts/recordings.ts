@@ -165,14 +165,12 @@ export function buildRecordings(context: RecordingParts): RecordingService {
       if (store.isShared)
         rows
           .recount()
-          .catch((err) =>
-            log.error({ err }, "the bytes of recordings could not be counted; the next start tries again"),
-          );
+          .catch((err) => log.error({ err }, "recording sizes could not be counted; the next start tries again"));
     },
     stayRemoved: (stay) =>
       void stayUploads
         .stayRemoved(stay)
-        .catch((err) => log.error({ err }, "what came of a removed person's recording is finished in a minute")),
+        .catch((err) => log.error({ err }, "a removed person's recording will be completed in a minute")),
     removals,
     clearDeleted: () => sweep.soon(),
     stop: async () => {
@@ -196,8 +194,8 @@ function watchStorage({ log, metrics }: NodeContext, storage: Storage, ownership
     monotonicMs: clock.monotonicMs,
     changed: (state, err) =>
       state === "ok"
-        ? log.info(`recordings can be kept: ${storage.name} is in order`)
-        : log.error({ err }, `recordings cannot be kept: ${storage.name} ${STORAGE_FAULTS[state]}`),
+        ? log.info(`recordings can be stored again: ${storage.name} works`)
+        : log.error({ err }, `recordings cannot be stored: ${storage.name} ${STORAGE_FAULTS[state]}`),
   });
   metrics.gauge("parley_storage_up", "Whether the storage of recordings can be used.", () => Number(health.isUp));
   return health;
@@ -211,7 +209,7 @@ function watchMending({ log, metrics }: NodeContext, folder: MendingFolder): Men
     changed: (works, err) =>
       works
         ? log.info("recordings can be mended again")
-        : log.error({ err }, "recordings cannot be mended; they are listed as they came"),
+        : log.error({ err }, "recordings cannot be mended; they are listed unchanged"),
   });
   metrics.gauge("parley_mending_up", "Whether recordings can be mended.", () => Number(trial.hasWorked));
   return trial;

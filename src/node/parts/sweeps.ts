@@ -25,7 +25,7 @@ export function buildSweeps({ store, history, log }: NodeContext): Sweeps {
       clearing,
       retentionMs,
       log,
-      failed: (err) => log.error({ err }, "rows that are too old could not be removed; trying again in a day"),
+      failed: (err) => log.error({ err }, "expired rows could not be removed; trying again in a day"),
     }),
   };
 }

@@ -31,7 +31,7 @@ export function buildTracking({ store, log, metrics, realtime, webhookBook: book
     log,
     untracked: metrics.counter(
       "parley_webhook_untracked_total",
-      "Connections and memberships that make no events for webhooks, because an application has too many.",
+      "Connections and memberships without webhook events, because an application has too many.",
     ),
     listening: (isListening) => {
       follower.tracker = isListening ? tracker : undefined;

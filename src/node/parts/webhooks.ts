@@ -50,10 +50,7 @@ export function buildWebhooks(parts: WebhookParts): Webhooks {
     rules,
     clock: guardedClock(clock, parts.faults),
     died: (how) =>
-      log.warn(
-        { how },
-        "the process that sends webhooks has ended; it is started again when there is something to send",
-      ),
+      log.warn({ how }, "the process that sends webhooks has ended; it restarts when there is something to send"),
   });
   const leader = buildLeader(parts, endpoints, sender);
   const deliveries: WebhookDeliveries = new WebhookService({

@@ -33,15 +33,15 @@ export type OwnChecks = () => Readonly<Record<string, CheckResult>> & { readonly
 export const failing = (text: string): CheckResult => ({ state: "failing", text });
 export const degraded = (text: string): CheckResult => ({ state: "degraded", text });
 
-const NATS_DOWN = degraded("NATS is unreachable: this node and the others do not hear each other");
-const WORKERS_APART = degraded("workers do not hear each other: their clients miss each other's messages");
-const HISTORY_DOWN = degraded("the store of histories does not answer: channels with history take no messages");
+const NATS_DOWN = degraded("NATS is unreachable: this node and the others cannot reach each other");
+const WORKERS_APART = degraded("workers cannot reach each other: their clients miss each other's messages");
+const HISTORY_DOWN = degraded("the history store is not responding: channels with history refuse messages");
 
-const AS_THEY_CAME = "they are listed as they came, and players may not be able to seek in them";
+const AS_THEY_CAME = "they are listed unchanged, and players may not be able to seek in them";
 const MENDINGS: Readonly<Record<MendingsState, CheckResult>> = {
   ok: OK,
   failing: degraded(`the last recordings could not be mended: ${AS_THEY_CAME}`),
-  waiting: degraded("finished recordings could not be listed yet: this is tried again"),
+  waiting: degraded("finished recordings could not be listed yet; trying again"),
 };
 export const MENDING_BROKEN = degraded(`recordings cannot be mended: ${AS_THEY_CAME}`);
 
@@ -79,7 +79,7 @@ function versionsCheck(others: readonly string[]): CheckResult {
   if (others.length === 0) return OK;
   const [first, more] = [others[0], others.length - 1];
   return degraded(
-    `${first}${more > 0 ? ` and ${more} more` : ""} cannot be understood, so clients there and here do not reach each other: bring all nodes to one version`,
+    `${first}${more > 0 ? ` and ${more} more` : ""} cannot be understood, so clients there and here cannot reach each other: run the same version on all nodes`,
   );
 }
 
@@ -95,6 +95,6 @@ function certificateCheck(certificate: CertificateState, nowMs: number): CheckRe
 function filesCheck({ openFiles, openFilesLimit: limit, isFull }: OwnCheckParts): CheckResult {
   const open = openFiles();
   const counted = `${Math.min(open, limit)} of ${limit} files are open`;
-  if (isFull()) return degraded(`${counted}, so new connections are refused: each takes one, and some are kept free`);
-  return open <= limit * OPEN_FILES_SHARE_MAX ? OK : degraded(`${counted}, and each connection takes one`);
+  if (isFull()) return degraded(`${counted}, so new connections are refused: each uses one, and some are reserved`);
+  return open <= limit * OPEN_FILES_SHARE_MAX ? OK : degraded(`${counted}, and each connection uses one`);
 }

@@ -70,7 +70,7 @@ test("a node whose checks all pass is ready", async () => {
 });
 
 test("a node whose store of histories does not answer is ready, and says so", async () => {
-  const history = "the store of histories does not answer: channels with history take no messages";
+  const history = "the history store is not responding: channels with history refuse messages";
   expect(await setup({}, { isHistoryUp: () => false }).ask()).toEqual({
     status: 200,
     body: { ready: true, degraded: ["history"], checks: { ...GOOD, history } },
@@ -92,7 +92,7 @@ test("a node whose store cannot be written to is not ready, says so, and is read
 test("a node whose store does not answer is not ready, and makes no trial write", async () => {
   const { counted, state, ask } = setup();
   state.isReachable = false;
-  const store = "the store does not answer";
+  const store = "the store is not responding";
   expect(await ask()).toEqual({ status: 503, body: { ready: false, degraded: [], checks: { ...GOOD, store } } });
   expect(counted.trials).toBe(0);
 });
@@ -100,7 +100,7 @@ test("a node whose store does not answer is not ready, and makes no trial write"
 test("a node whose store takes no changes is not ready, and says why", async () => {
   const revisions = (): Promise<never> => Promise.reject(new StoreReadOnly("a standby at 10.0.0.9"));
   const { counted, ask } = setup({ store: { revisions, tryWrite: revisions } });
-  const store = "the store takes no changes: it is read-only, or a standby";
+  const store = "the store refuses changes: it is read-only, or a standby";
   expect(await ask()).toEqual({ status: 503, body: { ready: false, degraded: [], checks: { ...GOOD, store } } });
   expect(counted.trials).toBe(0);
 });
@@ -125,7 +125,7 @@ test.each(["full", "missing", "unwritable", "unreachable"] as const)(
 const CERTIFICATE = { startsMs: Date.UTC(2026, 0, 1), expiresMs: Date.UTC(2027, 0, 1), isReloadFailed: false };
 
 test.each<[string, string, string, Partial<OwnCheckParts>]>([
-  ["a worker does not hear another one", "bus", "do not hear each other", { unheardWorkers: () => 1 }],
+  ["a worker does not hear another one", "bus", "workers cannot reach each other", { unheardWorkers: () => 1 }],
   [
     "another node cannot be understood",
     "versions",
@@ -199,8 +199,8 @@ test("a worker reports what does not work in it, once for each change", async ()
 
 test.each([
   ["ok", "ok"],
-  ["failed", "the last backup failed; it is tried again, and the log says why it failed"],
-  ["late", "no backup has succeeded for twice the time that should be between two"],
+  ["failed", "the last backup failed; trying again. The log says why"],
+  ["late", "no backup has succeeded for twice the scheduled interval"],
 ] as const)("scheduled backups that are %s", async (health, text) => {
   const { status, body } = await setup({ backups: () => health }).ask();
   expect([status, body.degraded]).toEqual([200, health === "ok" ? [] : ["backups"]]);

@@ -46,7 +46,7 @@ export function readyChecks(parts: ReadinessParts): ReadyChecks {
     const backups = parts.backups();
     const isBehind = store.state === "ok" && !parts.isFollowing();
     const found = {
-      store: isBehind ? failing("the store has just come back") : store,
+      store: isBehind ? failing("the store has just recovered") : store,
       writes,
       keys: keysOf(parts.keyring),
       recordings: RECORDINGS[recordings],
@@ -90,23 +90,23 @@ function checksOfStore({ store, monotonicMs, failed }: ReadinessParts): () => Pr
 
 const RECORDINGS: Readonly<Record<StorageState, CheckResult>> = {
   ok: OK,
-  full: degraded("there is too little free disk: no recording is taken"),
-  missing: degraded("the storage of recordings is missing, is its volume mounted? No recording is taken"),
-  unwritable: degraded("the storage of recordings cannot be written to: no recording is taken"),
-  unreachable: degraded("the storage of recordings does not answer: no recording is taken, and none can be played"),
+  full: degraded("too little free disk space: recordings are refused"),
+  missing: degraded("the recording storage is missing: is its volume mounted? Recordings are refused"),
+  unwritable: degraded("the recording storage cannot be written to: recordings are refused"),
+  unreachable: degraded("the recording storage is not responding: recordings are refused, and none can be played"),
 };
 
 const BACKUPS: Readonly<Record<BackupHealth, CheckResult>> = {
   ok: OK,
-  failed: degraded("the last backup failed; it is tried again, and the log says why it failed"),
-  late: degraded("no backup has succeeded for twice the time that should be between two"),
+  failed: degraded("the last backup failed; trying again. The log says why"),
+  late: degraded("no backup has succeeded for twice the scheduled interval"),
 };
 
 const noAnswer = (error: unknown): CheckResult =>
   failing(
     error instanceof StoreReadOnly
-      ? "the store takes no changes: it is read-only, or a standby"
-      : "the store does not answer",
+      ? "the store refuses changes: it is read-only, or a standby"
+      : "the store is not responding",
   );
 
 const cannotWrite =
@@ -134,6 +134,6 @@ function workersOf({ state: { ready, count } }: Pick<Team, "state">): CheckResul
 /** Failing only if no secret key is usable: while some are, their clients must still reach this node. */
 function keysOf({ secretKeys: { usable, sealed } }: Pick<Keyring, "secretKeys">): CheckResult {
   if (sealed === 0) return OK;
-  const text = `the master key does not open ${sealed} of ${usable + sealed} secret keys: they answer 503`;
+  const text = `the master key cannot decrypt ${sealed} of ${usable + sealed} secret keys: they answer 503`;
   return usable === 0 ? failing(text) : degraded(text);
 }

@@ -79,14 +79,14 @@ export class RealtimeMetrics {
     );
     this.presenceChanges = metrics.counter("parley_presence_changes_total", "Joins and leaves shown to members.");
     this.rateCuts = metrics.counter("parley_rate_cuts_total", "Connections closed for their rate (4011).");
-    this.slowCuts = metrics.counter("parley_slow_cuts_total", "Connections cut because they did not read.");
+    this.slowCuts = metrics.counter("parley_slow_cuts_total", "Connections closed because the client did not read.");
     this.silentDrops = metrics.counter("parley_silent_drops_total", "Connections dropped after silence.");
     this.connects = metrics.counter("parley_connects_total", "Connections made.");
     this.refused = metrics.counters("parley_connects_refused_total", "Connects refused, by code.");
     this.closes = metrics.counters("parley_closes_total", "Connections ended, by close code.");
     metrics.histogramReading(
       "parley_publish_seconds",
-      "From a publish frame's arrival to its fan-out's return; with history, to its ack, the store included.",
+      "Time from a publish frame's arrival to the end of its fan-out; with history, to its ack, including the store.",
       PUBLISH_BOUNDS_US.map((us) => us / US_PER_SECOND),
       () => {
         const { latency } = this.traffic.total();

@@ -229,7 +229,7 @@ export class Usage {
         await this.writeBatch(batch);
       }
     } catch (error) {
-      this.log.error({ err: error }, "usage could not be written; it is kept for the next attempt");
+      this.log.error({ err: error }, "usage could not be written; keeping it for the next attempt");
       return;
     }
     if (!this.store.isShared && this.isRead) return;

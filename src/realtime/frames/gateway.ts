@@ -74,10 +74,10 @@ const DRAIN_PER_SECOND_MIN = 500;
 
 /** How long clients of a full node should wait: it has room again when others leave. */
 const FULL_RETRY_SECONDS = 5;
-const FULL = "This node has as many connections as it can hold; try again.";
-const CANNOT_BE_CHECKED = "This credential cannot be checked at the moment; try again.";
-const ROOM_NOT_REACHED = "The room cannot be entered at the moment; try again.";
-const WRONG_VERSION = `The credential is good, but this service speaks WebSocket version ${WEBSOCKET_VERSION} only (Sec-WebSocket-Version).`;
+const FULL = "This node has reached its connection limit. Try again.";
+const CANNOT_BE_CHECKED = "This credential cannot be checked at the moment. Try again.";
+const ROOM_NOT_REACHED = "The room cannot be entered at the moment. Try again.";
+const WRONG_VERSION = `The credential is valid, but this service supports only WebSocket version ${WEBSOCKET_VERSION} (Sec-WebSocket-Version).`;
 
 export class Gateway {
   private draining = false;
@@ -236,7 +236,7 @@ export class Gateway {
       await answer;
     } catch (error) {
       if (error instanceof Problem) throw this.refusedWith(attempt, error, knownOf(grant));
-      // That the store does not answer is logged elsewhere, once.
+      // That the store is not responding is logged elsewhere, once.
       if (!(error instanceof StoreUnreachable)) this.parts.faults.caught("socket", error);
       throw this.refused(attempt, "internal_error", ROOM_NOT_REACHED, 1, knownOf(grant));
     }

@@ -27,7 +27,7 @@ const PUBLISH = bitOf("publish");
 const SEND = bitOf("send");
 
 const OVER_GUEST_QUOTA =
-  "The application's messages of this period are used up, or the half of them that guests of rooms may use.";
+  "The application has used up its messages for this period, or the half of them that room guests may use.";
 
 interface MessageFramesParts {
   readonly boundary: Boundary;

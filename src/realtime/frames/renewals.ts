@@ -42,10 +42,10 @@ interface RenewalsParts extends AdmitParts {
 }
 
 const NOT_A_STRING = "token: must be a string, the new connect token";
-const NO_TOKEN = "This connection was made with a publishable key, which does not expire: there is no token to renew.";
-const TOO_MANY = `At most ${RENEW_FRAMES_PER_SECOND} renewal per second, and one at a time: wait a moment.`;
+const NO_TOKEN = "This connection uses a publishable key, which does not expire, so there is no token to renew.";
+const TOO_MANY = `Send at most ${RENEW_FRAMES_PER_SECOND} renewal per second, one at a time. Wait a moment.`;
 const CANNOT_BE_CHECKED = "The token cannot be checked at the moment; try again.";
-const tooManyConnects = (seconds: number): string => `Too many connects from this address: wait ${seconds} s.`;
+const tooManyConnects = (seconds: number): string => `Too many connects from this address. Wait ${seconds} s.`;
 
 export class Renewals {
   private readonly costs: ConnectCosts;
@@ -164,4 +164,4 @@ export class Renewals {
 }
 
 const tooManyChecks = (seconds: number): string =>
-  `The key's rate limit is used up by checking tokens: wait ${seconds} s.`;
+  `Checking tokens has used up the key's rate limit. Wait ${seconds} s.`;

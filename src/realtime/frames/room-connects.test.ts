@@ -81,7 +81,7 @@ test("a failure of the room's store is no crash: the client tries again", async 
   const caught: unknown[] = [];
   const world = new RoomsWorld({ faults: { caught: (_where, error) => void caught.push(error) } });
   world.hooks.refuses = new Error("broken");
-  expect(await connect(world).outcome).toBe("internal_error: The room cannot be entered at the moment; try again.");
+  expect(await connect(world).outcome).toBe("internal_error: The room cannot be entered at the moment. Try again.");
   expect(caught).toEqual([world.hooks.refuses]);
 });
 

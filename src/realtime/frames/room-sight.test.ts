@@ -81,7 +81,9 @@ test("who subscribes to the chat and is never shown loses it, and reads and writ
     refused,
     refused,
   ]);
-  expect(eve.received.at(-1)?.message).toBe(`Subscribe to ${ROOM} first: the participants of a room see each other.`);
+  expect(eve.received.at(-1)?.message).toBe(
+    `Subscribe to ${ROOM} first, so that the room's participants see each other.`,
+  );
   expect(await world.subscribes(eve, ROOM, CHAT)).toEqual(["ack", "ack"]);
   expect(await world.publishes(eve, CHAT)).toBe("ack");
 });

@@ -2,9 +2,9 @@
 import type { SendRefusal } from "./directs.ts";
 
 const NOT_KNOWN_TO_BE_DELIVERED =
-  "The nodes cannot reach each other; it is not known whether the message was delivered. Send it again with the same id: a repeat is delivered once.";
+  "The nodes cannot reach each other, so the message may or may not have been delivered. Send it again with the same id; it is delivered only once.";
 const TOO_MUCH_WAITS_FOR_PEERS =
-  "Too many direct messages wait for peers that are reconnecting; this one was not sent. Try again in a moment.";
+  "This message was not sent, because too many direct messages are waiting for peers that are reconnecting. Try again in a moment.";
 
 /** `undefined`: the text of the code. */
 export const SEND_REFUSED: Readonly<Partial<Record<SendRefusal, string>>> = {

@@ -201,4 +201,4 @@ export class TailNodes {
 }
 
 const tooMany = (what: string): Problem =>
-  new Problem("rate_limited", `This node serves ${what} at the same time; close another one first.`, RETRY_SECONDS);
+  new Problem("rate_limited", `This node allows ${what} at the same time. Close another one first.`, RETRY_SECONDS);

@@ -180,7 +180,7 @@ export class Notes {
     return Math.min(Math.max(HOLD_MS, awayMs * WAIT_PER_AWAY), NOTE_MS);
   }
 
-  /** Without the note members leave and join; nothing else depends on it. That the store does not answer is logged elsewhere. */
+  /** Without the note members leave and join; nothing else depends on it. That the store is not responding is logged elsewhere. */
   private failed(error: unknown): void {
     if (!(error instanceof StoreUnreachable)) this.parts.faults.caught("engine", error);
   }

@@ -21,8 +21,8 @@ import type { Presence } from "./presence.ts";
 export const PRESENCE = bitOf("presence");
 
 const MALFORMED = `\`state\` must be an object or null, with at most ${STATE_MAX_BYTES} bytes as JSON and no key twice.`;
-const NOT_ANNOUNCED = "A state needs a subscription to this channel that has got its roster.";
-const TOO_MANY = "Too many states on this connection; send the newest a moment later.";
+const NOT_ANNOUNCED = "Subscribe to this channel and wait for its roster before you set a state.";
+const TOO_MANY = "Too many states on this connection. Send the newest one a little later.";
 
 export interface StateRefusal {
   readonly code: Code;

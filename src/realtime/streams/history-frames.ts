@@ -32,7 +32,7 @@ const SUBSCRIBE = bitOf("subscribe");
 
 type Refuse = (code: Code, message?: string) => void;
 
-const RATE_EXCEEDED = `At most ${HISTORY_FRAMES_PER_SECOND} history frames per second: wait a moment.`;
+const RATE_EXCEEDED = `Send at most ${HISTORY_FRAMES_PER_SECOND} history frames per second. Wait a moment.`;
 /** How often a page that waits for its client is tried again. */
 const CHECK_EVERY_MS = 50;
 

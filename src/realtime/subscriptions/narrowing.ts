@@ -11,7 +11,7 @@ const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
 
 export const unseenText = (room: string): string =>
-  `Subscribe to ${room} first: the participants of a room see each other.`;
+  `Subscribe to ${room} first, so that the room's participants see each other.`;
 
 type Narrow = "key" | "token" | "room";
 

@@ -88,7 +88,9 @@ describe("the share of guests", () => {
     const listed = await kit.recordings.complete(kit.app, eve, { total: 3 * unit });
     await expect(kit.part(mallory, 0, bytes(2 * unit + 1))).rejects.toMatchObject(over("guests"));
     expect(await kit.part(mallory, 0, bytes(2 * unit))).toBe(2 * unit);
-    await expect(kit.beginOfStay("eve", true)).rejects.toThrow("may have 327680 bytes, half of what this application");
+    await expect(kit.beginOfStay("eve", true)).rejects.toThrow(
+      "are limited to 327680 bytes, half of the application's limit",
+    );
     await kit.record(bytes(2 * unit));
     const ann = await kit.beginOfStay("ann");
     expect(await kit.part(ann, 0, bytes(3 * unit))).toBe(3 * unit);

@@ -213,7 +213,7 @@ export class Budgets {
 const overApplication = (max: number): Problem =>
   new Problem(
     "insufficient_storage",
-    `The recordings and open uploads of this application may have ${max} bytes (maxRecordingBytesTotal): delete some, or let an operator raise the limit.`,
+    `This application's recordings and open uploads are limited to ${max} bytes (maxRecordingBytesTotal). Delete some, or ask an operator to raise the limit.`,
     undefined,
     { fields: { budget: "application" } },
   );
@@ -221,7 +221,7 @@ const overApplication = (max: number): Problem =>
 const overGuests = (max: number): Problem =>
   new Problem(
     "insufficient_storage",
-    `The recordings and open uploads of people without an invitation may have ${max} bytes, half of what this application may have (maxRecordingBytesTotal), and each counts as at least ${GUEST_RECORDING_MIN_BYTES}: delete some, or let an operator raise the limit.`,
+    `Recordings and open uploads of people without an invitation are limited to ${max} bytes, half of the application's limit (maxRecordingBytesTotal), and each counts as at least ${GUEST_RECORDING_MIN_BYTES}. Delete some, or ask an operator to raise the limit.`,
     undefined,
     { fields: { budget: "guests" } },
   );
@@ -229,7 +229,7 @@ const overGuests = (max: number): Problem =>
 const overStay = (max: number): Problem =>
   new Problem(
     "insufficient_storage",
-    `The recordings of one participant may have ${max} bytes in a meeting: what has come is kept; leave the meeting and join to record more.`,
+    `One participant's recordings are limited to ${max} bytes in a meeting. What arrived is kept; leave the meeting and join again to record more.`,
     undefined,
     { fields: { budget: "stay" } },
   );
@@ -238,7 +238,7 @@ const overStay = (max: number): Problem =>
 const tooManyOfStay = (): Problem =>
   new Problem(
     "insufficient_storage",
-    `One participant makes at most ${STAY_RECORDINGS_MAX} recordings in a meeting: leave the meeting and join to record more.`,
+    `One participant can make at most ${STAY_RECORDINGS_MAX} recordings in a meeting. Leave the meeting and join again to record more.`,
     undefined,
     { fields: { budget: "stay" } },
   );
@@ -246,5 +246,5 @@ const tooManyOfStay = (): Problem =>
 const tooManyOfStays = (): Problem =>
   new Problem(
     "too_many_uploads",
-    `The participants of an application have at most ${STAY_UPLOADS_PER_APP_MAX} uploads that are open or wait to be listed: try later. Those of people who have left are completed after 30 minutes.`,
+    `An application's participants can have at most ${STAY_UPLOADS_PER_APP_MAX} uploads that are open or waiting to be listed. Try again later; uploads of people who have left are completed after 30 minutes.`,
   );

@@ -24,10 +24,10 @@ export class RecordingMetrics {
   readonly failedSweeps;
 
   constructor(metrics: Metrics, uploadsWriting: () => number) {
-    this.begun = metrics.counter("parley_uploads_begun_total", "Uploads of recordings that were begun.");
+    this.begun = metrics.counter("parley_uploads_begun_total", "Recording uploads started.");
     this.begunByPages = metrics.counter(
       "parley_stay_uploads_begun_total",
-      "Uploads that pages of meetings have begun; they are among all that were begun.",
+      "Uploads started by meeting pages, included in all uploads started.",
     );
     const finished = metrics.counters(
       "parley_stay_uploads_finished_total",
@@ -35,14 +35,14 @@ export class RecordingMetrics {
     );
     this.finishedByPages = finished({ by: "page" });
     this.finishedBySweeps = finished({ by: "sweep" });
-    this.bytes = metrics.counter("parley_upload_bytes_total", "Bytes of recordings that were taken.");
+    this.bytes = metrics.counter("parley_upload_bytes_total", "Bytes of recordings accepted.");
     const ended = metrics.counters("parley_uploads_ended_total", "Uploads that ended without becoming a recording.");
     this.cancelled = ended({ why: "cancelled" });
     this.abandoned = ended({ why: "abandoned" });
     this.completed = metrics.counter("parley_recordings_completed_total", "Recordings that were completed.");
     const mended = metrics.counters(
       "parley_recordings_mended_total",
-      "Recordings of meetings that were listed: mended, or as they came because they could not be mended.",
+      "Recordings of meetings that were listed: mended, or unchanged because they could not be mended.",
     );
     this.mended = mended({ outcome: "mended" });
     this.listedAsItCame = mended({ outcome: "as_it_came" });
@@ -65,6 +65,6 @@ export class RecordingMetrics {
       "Files without a recording that the last sweep left alone because there were too many.",
       () => this.refusedStrays,
     );
-    metrics.gauge("parley_uploads_writing", "Uploads that are written to at this moment.", uploadsWriting);
+    metrics.gauge("parley_uploads_writing", "Uploads being written to right now.", uploadsWriting);
   }
 }

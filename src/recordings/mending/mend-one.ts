@@ -66,7 +66,7 @@ export class MendOne {
       metrics.listedAsItCame.inc();
       // No mender could do anything with another format or with such a file, and of what was not tried nothing is known.
       if (format !== "other" && unmended === undefined && !result.isOfFile) recent.failed();
-      log.warn({ recording: row.id }, `a recording could not be mended and is listed as it came: ${result.why}`);
+      log.warn({ recording: row.id }, `a recording could not be mended and is listed unchanged: ${result.why}`);
     }
     await this.parts
       .removeUnused()

@@ -62,7 +62,7 @@ test("a file that is none is listed as it came, and ends with its last part", as
   expect(row).toMatchObject({ mended: false, file: null, format: "other", sizeInBytes: 15 });
   expect(Math.abs(row.endTime - Date.now() / 1000)).toBeLessThan(10);
   expect(warnings).toEqual([
-    "a recording could not be mended and is listed as it came: its first bytes are not those of a WebM, MP4 or Ogg file",
+    "a recording could not be mended and is listed unchanged: its first bytes are not those of a WebM, MP4 or Ogg file",
   ]);
   expect(filesLeft()).toEqual([id]);
 });

@@ -85,12 +85,12 @@ export class UploadBody {
 
   private tooSlow({ minBytes, everyMs, maxMs }: Pace): Problem | undefined {
     const waitedMs = this.waitedMs + (this.waitingSince === undefined ? 0 : performance.now() - this.waitingSince);
-    if (waitedMs >= maxMs) return slow(`A request carries what comes in ${maxMs / 1000} seconds`);
+    if (waitedMs >= maxMs) return slow(`A request can last at most ${maxMs / 1000} seconds`);
     const { paced, count } = this;
     if (waitedMs - paced.waitedMs < everyMs) return undefined;
     this.paced = { waitedMs, count };
     if (count - paced.count >= minBytes) return undefined;
-    return slow(`Fewer than ${minBytes} bytes came in ${everyMs / 1000} seconds`);
+    return slow(`Fewer than ${minBytes} bytes arrived in ${everyMs / 1000} seconds`);
   }
 
   private async next(reader: Reader): Promise<Uint8Array | undefined> {
@@ -118,7 +118,7 @@ export class UploadBody {
   }
 }
 
-const slow = (why: string): Problem => new Problem("upload_stalled", `${why}: go on from the offset that is held.`);
+const slow = (why: string): Problem => new Problem("upload_stalled", `${why}. Continue from the stored offset.`);
 
 /** Frees the chunk's memory at once: until the garbage collector does it, a fast sender can fill a hundred megabytes. */
 function release({ buffer, byteLength }: Uint8Array): void {

@@ -69,7 +69,7 @@ export class UploadLocks {
       if (!(error instanceof LeaseLost)) throw error;
       // Throws a more exact problem if the upload is complete or gone by now.
       await this.inState(app, id, state);
-      throw new Problem("upload_busy", "Another writer has taken over this upload: ask for its offset.");
+      throw new Problem("upload_busy", "Another writer has taken over this upload. Ask for its offset.");
     } finally {
       await lease
         .release(isClean)
@@ -139,10 +139,10 @@ export const incomplete = (bytes: number, total: number | null): Problem =>
   new Problem(
     "upload_incomplete",
     total === null
-      ? `${bytes} bytes are held, and how many the upload has is not known: send all of them, or name \`total\`.`
-      : `${bytes} of ${total} bytes are there.`,
+      ? `${bytes} bytes are stored, but the size of the upload is unknown. Send all of them, or set \`total\`.`
+      : `${bytes} of ${total} bytes are stored.`,
     undefined,
     { fields: { offset: bytes } },
   );
 
-export const notOpen = (): Problem => new Problem("recording_not_found", "There is no such upload, or it has ended.");
+export const notOpen = (): Problem => new Problem("recording_not_found", "This upload does not exist, or has ended.");

@@ -219,7 +219,7 @@ test("it is cut when its application is deleted", async () => {
   expect(await body.outcome).toMatchObject({ code: "recording_not_found" });
 });
 
-test("where nodes share the store, another node cuts it too, and knows that its time is over", async () => {
+test("where nodes share the store, another node cuts it too, and knows that it has expired", async () => {
   const server = await PostgresServer.start();
   const url = await server.newDatabase();
   const [store, otherStore] = [await openStore("", url), await openStore("", url)];

@@ -19,21 +19,21 @@ export function closedBy({ isClosed, stayEnded, finished }: UploadRow, nowMs: nu
 const removed = (): Problem =>
   new Problem(
     "action_not_permitted",
-    "This person was removed from the meeting: nothing more is recorded, and what came is kept.",
+    "This person was removed from the meeting, so nothing more is recorded. What arrived is kept.",
   );
 
 /** As when the service has finished it, which it does within a minute or two. */
 const over = (): Problem =>
   new Problem(
     "upload_complete",
-    `The stay ended more than ${STAY_UPLOADS_KEPT_MS / 60_000} minutes ago: nothing more is taken, and what came is completed.`,
+    `The stay ended more than ${STAY_UPLOADS_KEPT_MS / 60_000} minutes ago, so no more bytes are accepted. What arrived is completed.`,
   );
 
 /** `offset`: how many bytes of the upload are held, if some of the body were taken. */
 export const partTooLarge = (offset?: number): Problem =>
   new Problem(
     "body_too_large",
-    `A request to an upload of a stay has at most ${STAY_PART_MAX_BYTES} bytes: send more of them, with Content-Range.`,
+    `A request to an upload of a stay has at most ${STAY_PART_MAX_BYTES} bytes. Send several, with Content-Range.`,
     undefined,
     offset === undefined ? {} : { fields: { offset } },
   );

@@ -161,11 +161,11 @@ export class StayUploads {
       return true;
     } catch (err) {
       const isTaken = err instanceof Problem && TAKEN.includes(err.code);
-      if (!isTaken) log.error({ err }, "what came of a recording could not be finished; trying again in a minute");
+      if (!isTaken) log.error({ err }, "a recording could not be completed; trying again in a minute");
       return false;
     }
   }
 }
 
 const notFound = (): Problem =>
-  new Problem("recording_not_found", "There is no such upload of this stay, or no byte came of it.");
+  new Problem("recording_not_found", "This stay has no such upload, or no bytes of it arrived.");

@@ -86,7 +86,7 @@ export class Uploads {
     return this.add(
       fields,
       (row) => store.addUpload(row, OPEN_UPLOADS_MAX),
-      `An application has at most ${OPEN_UPLOADS_MAX} open uploads; complete or delete some first.`,
+      `An application can have at most ${OPEN_UPLOADS_MAX} open uploads. Complete or delete some first.`,
     );
   }
 
@@ -96,7 +96,7 @@ export class Uploads {
     return this.add(
       wanted,
       (row: StayUploadRow) => store.addStayUpload(row, STAY_UPLOADS_MAX),
-      `A participant has at most ${STAY_UPLOADS_MAX} open uploads; finish one first.`,
+      `A participant can have at most ${STAY_UPLOADS_MAX} open uploads. Finish one first.`,
     );
   }
 

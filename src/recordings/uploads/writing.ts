@@ -132,7 +132,7 @@ export class UploadWriting {
     // The client knows of bytes that are not here: they may be on a volume that is not mounted any more.
     if (offset === 0 && first > 0) await this.parts.ownership.requirePresent(true);
     if (first !== offset)
-      throw new Problem("offset_mismatch", `${offset} bytes are held: go on from there.`, undefined, {
+      throw new Problem("offset_mismatch", `${offset} bytes are stored. Continue from there.`, undefined, {
         fields: { offset },
       });
     if (isOpenEnded) checkFits(row, offset, count ?? 0);
@@ -168,7 +168,7 @@ export class UploadWriting {
     const isOpen = isFixed || (await store.touchUpload(row.id, lease.generation, offset + taken, nowMs()));
     // The upload or its application may have been deleted meanwhile.
     if (!isOpen || !(await this.noteAfter(row, lease, offset, taken, !isFixed))) return this.refuseGone(place, lease);
-    if (isShort) throw invalidRange(`${count} bytes were announced, and ${taken} came`, offset + taken);
+    if (isShort) throw invalidRange(`${count} bytes were announced, but ${taken} arrived`, offset + taken);
     return offset + taken;
   }
 
@@ -271,7 +271,10 @@ export class UploadWriting {
     const tooMany = (): Problem => {
       if (room && room.bytes < offset + most) return room.refusal();
       if (count === undefined) return isPart ? partTooLarge(offset + most) : this.tooLarge();
-      return invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
+      return invalidRange(
+        `${count} bytes were announced, but more arrived; the announced bytes are kept`,
+        offset + count,
+      );
     };
     return { first: granted, more, tooMany };
   }
@@ -308,7 +311,7 @@ export class UploadWriting {
   }
 
   private tooLarge(): Problem {
-    return new Problem("recording_too_large", `A recording has at most ${this.parts.maxBytes} bytes.`);
+    return new Problem("recording_too_large", `A recording can have at most ${this.parts.maxBytes} bytes.`);
   }
 }
 
@@ -321,7 +324,7 @@ function checkTotal({ total }: UploadRow, claimed: number | null): void {
 /** For parts that do not name the total, although it is known: an earlier part has named it, or the upload is being completed. */
 function checkFits({ total }: UploadRow, offset: number, count: number): void {
   if (total !== null && total !== 0 && offset + count > total)
-    throw invalidRange(`the upload has ${total} bytes, of which ${offset} are held`, offset);
+    throw invalidRange(`the upload has ${total} bytes, of which ${offset} are stored`, offset);
 }
 
 const invalidRange = (message: string, offset?: number): Problem =>

@@ -19,7 +19,7 @@ export const LEASE_RENEW_EVERY_MS = 3000;
 
 /** What the release of a lease writes to the row of its upload. */
 export interface LeaseNote {
-  /** How many bytes are held. */
+  /** How many bytes are stored. */
   readonly bytes?: number;
   /** How many of them are flushed. */
   readonly kept?: number;

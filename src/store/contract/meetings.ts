@@ -47,7 +47,7 @@ export interface StayRow {
   readonly isGuest: boolean;
   /** The digest of its access token; null for a guest. */
   readonly accessToken: string | null;
-  /** When it is put out because its time is over; null: never. */
+  /** When it is put out because it has expired; null: never. */
   readonly ejectAt: number | null;
   readonly node: string | null;
   readonly seen: number;

@@ -36,7 +36,7 @@ export interface AppRow {
   readonly maxConcurrentConnections: number | null;
   readonly maxMessagesPerPeriod: number | null;
   readonly retentionDays: number | null;
-  /** Whether operators may see the application's messages. */
+  /** Whether operators can see the application's messages. */
   readonly consolePayloads: boolean;
   /** In order: the first whose pattern matches a channel applies. */
   readonly channelRules: readonly ChannelRule[];
@@ -244,7 +244,7 @@ export class StoreError extends Error {}
 export class StoreInUse extends StoreError {
   constructor(
     readonly folder: string,
-    readonly remedy = "stop it first, or name another folder with --data",
+    readonly remedy = "stop it first, or choose another folder with --data",
     by = "",
   ) {
     super(`another Parley process is using ${folder}${by}; ${remedy}`);

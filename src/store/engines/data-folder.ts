@@ -22,8 +22,8 @@ export function prepareFile(path: string): void {
 function whyNot(folder: string, { code, message }: NodeJS.ErrnoException): string {
   if (code !== "EEXIST" && code !== "ENOTDIR") return message;
   if (isLinkToNothing(folder))
-    return "it is a link to a folder that does not exist; make that folder, or name another one with --data";
-  return "there is a file with this name, or with that of a folder above it; name another folder with --data";
+    return "it is a link to a folder that does not exist; create that folder, or choose another one with --data";
+  return "a file with this name, or the name of a parent folder, already exists; choose another folder with --data";
 }
 
 function isLinkToNothing(path: string): boolean {

@@ -152,7 +152,7 @@ test("an upgrade that PostgreSQL ends because a node locks the same tables in an
   await (await opening).close();
   expect(said).toEqual([
     expect.stringMatching(/^upgrading the store/),
-    expect.stringMatching(/^the store is upgraded/),
+    expect.stringMatching(/^the store was upgraded/),
   ]);
 });
 

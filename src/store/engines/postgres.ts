@@ -201,7 +201,7 @@ export class Postgres implements Database {
   }
 }
 
-const IS_STANDBY = "the server is a standby, and takes no changes";
+const IS_STANDBY = "the server is a standby, so it is read-only";
 
 /** How to connect to the database that a URL names. */
 export const optionsOf = (url: string): SQL.PostgresOrMySQLOptions => ({

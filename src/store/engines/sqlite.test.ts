@@ -114,7 +114,7 @@ describe("opening", () => {
     writeFileSync(file, "");
     symlinkSync("/nowhere/data", link);
     await expect(openStore(file)).rejects.toThrow(`${file} cannot be written: there is a file with this name`);
-    await expect(openStore(join(file, "below"))).rejects.toThrow("that of a folder above it");
+    await expect(openStore(join(file, "below"))).rejects.toThrow("or the name of a parent folder, already exists");
     await expect(openStore(link)).rejects.toThrow(
       `${link} cannot be written: it is a link to a folder that does not exist`,
     );

@@ -35,7 +35,7 @@ export interface DispatcherParts {
   readonly log: Pick<Log, "warn" | "error">;
 }
 
-const KEPT = "; what waits for it is kept, and sent once it is enabled";
+const KEPT = "; its pending events are kept, and sent once you enable it";
 const WHY_DISABLED = {
   gone: `a webhook was disabled: its endpoint answered 410 Gone${KEPT}`,
   failing: `a webhook was disabled: no request to it has succeeded for ${FAILING_MAX_MS / 86_400_000} days${KEPT}`,
@@ -107,7 +107,7 @@ export class Dispatcher {
       }
     } catch (err) {
       // The next look tries again.
-      this.parts.log.error({ err }, "what webhooks have to send could not be read or written; trying again");
+      this.parts.log.error({ err }, "pending webhook events could not be read or written; trying again");
     } finally {
       // In the same step as the last look at `isWanted`: nothing that is asked for in between is missed.
       this.running = undefined;
@@ -251,10 +251,7 @@ export class Dispatcher {
     try {
       await this.disable(id, "gone");
     } catch (err) {
-      this.parts.log.error(
-        { err, webhook: id },
-        "a webhook could not be disabled; it is tried again with its next request",
-      );
+      this.parts.log.error({ err, webhook: id }, "a webhook could not be disabled; trying again with its next request");
     }
   }
 }

@@ -104,7 +104,7 @@ export class FanOut {
       this.parts.metrics.dropped.inc(count);
       this.parts.log.warn(
         { webhook, count },
-        `events for a webhook were dropped, because more than ${BACKLOG_MAX} wait for it; data.seq has a hole for each`,
+        `events for a webhook were dropped, because more than ${BACKLOG_MAX} were waiting; each leaves a gap in data.seq`,
       );
     }
   }

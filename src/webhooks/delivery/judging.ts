@@ -46,7 +46,7 @@ export function shownAnswer(answer: PinnedAnswer): ShownAnswer {
   if ("error" in answer) return { status: null, response: null, error: answer.error };
   const { status, response } = answer;
   const isRedirect = status >= 300 && status < 400;
-  return { status, response, error: isRedirect ? "redirects are not followed: name the final URL" : null };
+  return { status, response, error: isRedirect ? "redirects are not followed: use the final URL" : null };
 }
 
 function nextOf({ attempt, nowMs, random }: AttemptMade, slowUntil: number | null): number | null {

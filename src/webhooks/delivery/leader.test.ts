@@ -112,7 +112,7 @@ test("a lease that could not be renewed sends nothing", async () => {
   await write(world, "k1");
   for (let at = 0; at < 5; at++) await leader.look();
   expect(world.seen).toEqual([]);
-  expect(world.lines.filter((line) => line.includes("the store does not answer"))).toHaveLength(1);
+  expect(world.lines.filter((line) => line.includes("the store is not responding"))).toHaveLength(1);
   isAway = false;
   await until("it is sent when the store is back", () => world.seen.length === 1);
   await leader.stop();

@@ -215,7 +215,7 @@ export class WebhookLeader {
       return result;
     } catch (err) {
       if (pausedUntilMs === undefined)
-        log.warn({ err }, "events for webhooks could not be made of what was stored; trying again");
+        log.warn({ err }, "webhook events could not be created from stored data; trying again");
       this.pausedWorks.set(work, clock.monotonicMs() + WORK_PAUSE_MS);
       return 0;
     }
@@ -284,7 +284,7 @@ export class WebhookLeader {
 
   /** Said once per outage. */
   private failed(err: unknown): void {
-    if (!this.hasFailed) this.parts.log.warn({ err }, "the store does not answer, so webhooks wait; trying again");
+    if (!this.hasFailed) this.parts.log.warn({ err }, "the store is not responding, so webhooks wait; trying again");
     this.hasFailed = true;
   }
 }

@@ -15,11 +15,11 @@ export class WebhookMetrics {
   isLeading = false;
 
   constructor(metrics: Metrics) {
-    const attempts = metrics.counters("parley_webhook_attempts_total", "Requests of webhooks by result.");
+    const attempts = metrics.counters("parley_webhook_attempts_total", "Webhook requests by result.");
     this.succeeded = attempts({ result: "succeeded" });
     this.failed = attempts({ result: "failed" });
     this.lost = attempts({ result: "lost" });
-    this.dropped = metrics.counter("parley_webhook_dropped_total", "Events that were dropped because too many waited.");
+    this.dropped = metrics.counter("parley_webhook_dropped_total", "Events dropped because too many were waiting.");
     const disabled = metrics.counters(
       "parley_webhook_disabled_total",
       "Webhooks that were disabled: gone (410), or failing for days.",
@@ -29,13 +29,13 @@ export class WebhookMetrics {
     this.disabled("failing");
     this.tookMs = metrics.histogram(
       "parley_webhook_request_ms",
-      "How long requests of webhooks took, in milliseconds.",
+      "How long webhook requests took, in milliseconds.",
       [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 15_000],
     );
-    metrics.gauge("parley_webhook_requests", "Requests of webhooks under way.", () => this.underWay());
+    metrics.gauge("parley_webhook_requests", "Webhook requests in progress.", () => this.underWay());
     metrics.gauge(
       "parley_webhook_backlog",
-      "Events that wait to be sent; 0 where another node sends.",
+      "Events waiting to be sent; 0 if another node sends them.",
       () => this.backlog,
     );
     metrics.gauge("parley_webhook_leader", "1: this node sends the webhooks of all nodes.", () =>

@@ -16,7 +16,7 @@ export function refuse(field: string, message: string): never {
 export function checkAddress(check: AddressCheck, text: string, kind: WebhookKind): void {
   const url = new URL(text);
   if (url.username !== "" || url.password !== "")
-    refuse("url", "must not have a user or a password; send a credential in a header");
+    refuse("url", "must not contain a user or password; send credentials in a header");
   const why = check(url, kind);
   if (why !== undefined) refuse("url", why);
 }

@@ -107,7 +107,7 @@ export class WebhookEndpoints {
       if (others.length >= ENDPOINTS_PER_APP_MAX)
         throw new Problem(
           "conflict",
-          `An application has at most ${ENDPOINTS_PER_APP_MAX} webhooks, those that its backends and its operators have made together; delete one first.`,
+          `An application can have at most ${ENDPOINTS_PER_APP_MAX} webhooks, created by its backends and operators together. Delete one first.`,
         );
       await change.putWebhook(row);
       await change.putWebhookSecret(secret);
@@ -243,10 +243,7 @@ export class WebhookEndpoints {
     const { vault } = this.parts;
     const before = openHeaders(vault, row);
     if (before === undefined)
-      throw new Problem(
-        "internal_error",
-        "The headers of this webhook cannot be decrypted: delete it, and create it anew.",
-      );
+      throw new Problem("internal_error", "This webhook's headers cannot be decrypted. Delete it and create it again.");
     const headers = editedHeaders(before, edits);
     return { headerNames: Object.keys(headers), headersSealed: sealHeaders(vault, row.id, headers) };
   }

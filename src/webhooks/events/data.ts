@@ -94,7 +94,7 @@ function fieldsOf(fact: WebhookFact, records: Records): Fields {
     case "message.published":
       return { ...idsOf(fact), messages: fact.messages.map((one) => new Raw(messageText(one))) };
     case "webhook.test":
-      return { message: "This is a test: the endpoint was asked to show that it gets events." };
+      return { message: "This is a test event, to check that the endpoint receives events." };
   }
 }
 

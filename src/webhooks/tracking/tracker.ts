@@ -223,7 +223,7 @@ export class Tracker {
     if (!tracked.isFull || wasFull) return;
     this.parts.log.error(
       { app: tracked.app, rows },
-      `an application has more than ${TRACKED_ROWS_MAX} connections and memberships that webhooks ask for: further ones make no events`,
+      `an application has more than ${TRACKED_ROWS_MAX} connections and memberships that its webhooks track: any more do not create events`,
     );
   }
 

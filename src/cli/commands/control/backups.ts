@@ -21,7 +21,7 @@ interface Backup {
   readonly at: number;
 }
 
-/** As far as this command shows it; null for role read. */
+/** As far as this command shows it; null for the role read. */
 interface State {
   readonly target: { readonly place: string | null } | null;
   readonly everySeconds: number | null;

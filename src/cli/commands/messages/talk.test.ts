@@ -127,7 +127,7 @@ describe("what is wrong is refused with a sentence:", () => {
     ["publish a {b", 2, "--text sends it as text"],
     ["publish a x --id é", 2, "--id must be 1 to 64 printable ASCII characters"],
     ["publish a - --id x", 2, "--id is for one message"],
-    ["send stranger x", 1, 'No connection of this peer was found. "parley peers CHANNEL" lists'],
+    ["send stranger x", 1, 'This peer is not connected. "parley peers CHANNEL" lists'],
     ["channels --key pk_live_1", 2, "--key is a publishable key, and this command needs a secret key"],
     ["kick ann --block 25h", 2, "--block must be at most 86400 seconds"],
   ])("%s", async (line, code, message) => {

@@ -316,15 +316,15 @@ test("a file that is not a complete backup of Parley is refused before anything 
   const cases: [string, string][] = [
     [join(folder, "absent"), "there is no file"],
     [folder, "there is no backup in"],
-    [bad("text", (path) => writeFileSync(path, "hello, this is text")), "not a backup of Parley"],
+    [bad("text", (path) => writeFileSync(path, "hello, this is text")), "not a Parley backup"],
     [bad("short", (path) => writeFileSync(path, readFileSync(whole).subarray(0, -100))), "ends early"],
     [bad("flipped", (path) => writeFileSync(path, flipped(readFileSync(whole)))), "is damaged"],
-    [bad("other-app", (path) => alter(path, "PRAGMA application_id = 7")), "is not a backup of Parley"],
+    [bad("other-app", (path) => alter(path, "PRAGMA application_id = 7")), "is not a Parley backup"],
     [bad("newer", (path) => alter(path, "INSERT INTO migrations VALUES (9999, 0)")), "was made by a newer Parley"],
     [bad("no-migrations", (path) => alter(path, "DROP TABLE migrations")), "is damaged: no such table: migrations"],
     [bad("cut", (path) => writeFileSync(path, readFileSync(good).subarray(0, 8192))), "is damaged"],
     [bad("hole", (path) => writeFileSync(path, readFileSync(good).fill(0x5a, 8192))), "is damaged"],
-    [bad("live", (path) => writeFileSync(`${path}-wal`, "changes")), "is a store and not a backup"],
+    [bad("live", (path) => writeFileSync(`${path}-wal`, "changes")), "is a store, not a backup"],
   ];
   const ended = [];
   for (const [file] of cases) ended.push(await parley(["restore", file, "--data", data, "--force"]));

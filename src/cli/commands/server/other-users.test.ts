@@ -50,7 +50,7 @@ describe.if(process.getuid?.() === 0)("a ./data of another user", () => {
     expect([exitCode, stdout, stderr]).toEqual([
       2,
       "",
-      expect.stringMatching(/the folder .*\/data belongs to another user.* name the folder with --data or PARLEY_DATA/),
+      expect.stringMatching(/the folder .*\/data belongs to another user.* pass the folder with --data or PARLEY_DATA/),
     ]);
     expect(readdirSync(data)).toEqual([]);
   });

@@ -29,7 +29,7 @@ test("admin reset-token upgrades no store without being asked to, and then says 
   expect(done.exitCode).toBe(0);
   expect(done.stdout).toStartWith("parley_admin_");
   expect(done.stderr).toStartWith(
-    `upgrading the store: schema 16 → ${schemaVersion()}\nthe store is upgraded to schema`,
+    `upgrading the store: schema 16 → ${schemaVersion()}\nthe store was upgraded to schema`,
   );
   expect(foundEmbedded(data).schema).toBe(schemaVersion());
   expect(existsSync(join(data, "before-upgrade", "parley-schema-16.sqlite"))).toBe(true);

@@ -36,7 +36,7 @@ test("a node of another wire is reported once, and again when it comes with anot
   const { warnings, wires } = setup();
   for (let times = 0; times < 5; times++) expect(wires.notes(beat("n2"))).toBe(true);
   expect(warnings).toEqual([
-    `node b (Parley 0.3.0) uses version 3 of the messages between nodes, and this node version ${VERSION}: they ignore each other, and their clients do not reach each other. Bring all nodes to one version of Parley`,
+    `node b (Parley 0.3.0) uses version 3 of the messages between nodes, and this node version ${VERSION}: they ignore each other, and their clients cannot reach each other. Run the same version of Parley on all nodes`,
   ]);
   wires.notes(beat("n2", 4, { name: "b", version: "0.4.0" }));
   expect(warnings).toHaveLength(2);

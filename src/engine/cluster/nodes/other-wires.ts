@@ -50,7 +50,7 @@ export class OtherWires {
     this.heard.set(node, { other, lastMs: this.parts.nowMs() });
     if (known && nameOf(known.other) === nameOf(other) && known.other.wire === other.wire) return;
     this.parts.warn(
-      `${nameOf(other)} uses version ${other.wire} of the messages between nodes, and this node version ${VERSION}: they ignore each other, and their clients do not reach each other. Bring all nodes to one version of Parley`,
+      `${nameOf(other)} uses version ${other.wire} of the messages between nodes, and this node version ${VERSION}: they ignore each other, and their clients cannot reach each other. Run the same version of Parley on all nodes`,
     );
   }
 }

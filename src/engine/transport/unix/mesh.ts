@@ -117,7 +117,7 @@ export class Mesh {
     const { awaited } = this.slots;
     if (awaited.length === 0) return;
     this.close();
-    throw new Error(`worker ${awaited.join(" and ")} has not answered within ${joinMaxMs / 1000} seconds`);
+    throw new Error(`worker ${awaited.join(" and ")} did not answer within ${joinMaxMs / 1000} seconds`);
   }
 
   close(): void {
@@ -150,7 +150,7 @@ export class Mesh {
   private restoreFile(): void {
     const path = this.pathOf(this.options.slot);
     if (existsSync(path)) return;
-    this.options.warn(`another program has removed ${path}, the socket of this worker; a new one is made`);
+    this.options.warn(`another program removed ${path}, this worker's socket; creating a new one`);
     this.listener?.stop();
     this.listen(path);
   }

@@ -33,7 +33,7 @@ const figures = lazily(() =>
 );
 /** What the channel's rule says. */
 const kept = lazily(() =>
-  z.object({ history: retention().nullable().describe("What is kept of its messages; null: nothing") }),
+  z.object({ history: retention().nullable().describe("Which of its messages are stored; null: none") }),
 );
 const listed = lazily(() => figures().extend(kept().shape).meta({ id: "LiveChannel" }));
 const member = lazily(() =>
@@ -41,9 +41,9 @@ const member = lazily(() =>
     .object({
       peerId: z.string(),
       metadata: z.looseObject({}).optional(),
-      state: z.looseObject({}).optional().describe("What the member has said about itself"),
+      state: z.looseObject({}).optional().describe("What the member said about itself"),
       connections: z.int(),
-      lost: z.literal(true).optional().describe("It has no connection left, and stays until its grace period ends"),
+      lost: z.literal(true).optional().describe("It has no connection left and stays until its grace period ends"),
     })
     .meta({ id: "LiveMember" }),
 );
@@ -51,7 +51,7 @@ const one = lazily(() =>
   figures()
     .extend(kept().shape)
     .extend({
-      graceSec: z.int().describe("How long members that were lost without a goodbye stay"),
+      graceSec: z.int().describe("How long members stay after losing their connection without a goodbye"),
       members: z.array(member()),
       next: next(),
       isComplete: isComplete(),

@@ -101,7 +101,7 @@ test("a channel in whose history nothing was stored yet is empty", async () => {
   );
 });
 
-const GONE = "is not a position in the current history of this channel; read on from the newest messages";
+const GONE = "is not a position in this channel's current history; start again from the newest messages";
 
 test.each<[query: string, check: string | undefined, text: string]>([
   ["?before=e.6.c6&after=e.6.c6", "c6", "before: cannot be used together with after"],
@@ -123,7 +123,7 @@ test("before a message that was removed there is nothing, and that is no mistake
 
 test("a store that is unavailable is 503 with a sentence", async () => {
   const read = (): Promise<Page> => Promise.reject(new HistoryUnavailable("the disk is full"));
-  expect(await get("", { read })).toBe("History cannot be read or changed at the moment; try again.");
+  expect(await get("", { read })).toBe("History cannot be read or changed at the moment. Try again.");
 });
 
 test("a store that does not answer is the same: an operator does not wait without an end", async () => {
@@ -136,7 +136,7 @@ test("a store that does not answer is the same: an operator does not wait withou
   const answer = get("", { read, clock });
   await asked.promise;
   clock.advance(STORE_MAX_MS);
-  expect(await answer).toBe("History cannot be read or changed at the moment; try again.");
+  expect(await answer).toBe("History cannot be read or changed at the moment. Try again.");
 });
 
 test("DELETE forgets the channel's messages and is audited", async () => {

@@ -38,7 +38,7 @@ const page = lazily(() =>
       channel: z.string(),
       pos: z.string().nullable().describe("Where the history ends; null: nothing was stored yet"),
       messages: z.array(entry()),
-      more: z.boolean().describe("There are more messages in the direction of reading"),
+      more: z.boolean().describe("More messages follow in the direction of reading"),
     })
     .meta({ id: "HistoryPage" }),
 );
@@ -69,7 +69,7 @@ export function adminHistoryEndpoints(
       guard: operator,
       scope: "app",
       method: "GET",
-      summary: "The stored messages of a channel, newest first, or behind a position",
+      summary: "A channel's stored messages, newest first, or after a position",
       query: historyQuery,
       response: page,
       problems: ["not_found", "channel_reserved", "backend_error"],
@@ -85,7 +85,7 @@ export function adminHistoryEndpoints(
       guard: admin,
       scope: "app",
       method: "DELETE",
-      summary: "Delete the stored messages of a channel; its subscribers connect again",
+      summary: "Delete a channel's stored messages; its subscribers reconnect",
       response: () => z.object({ channel: z.string(), deleted: z.literal(true) }),
       problems: ["not_found", "channel_reserved", "backend_error"],
       handle: async (call, { caller }) => {

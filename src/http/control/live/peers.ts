@@ -116,7 +116,7 @@ export function livePeerEndpoints(
       scope: "app",
       method: "GET",
       path: `${root}/:peerId`,
-      summary: "One peer: its connections on all nodes, and what happened to them lately",
+      summary: "One peer: its connections on all nodes, and their recent events",
       response: one,
       problems: ["invalid_request", "not_found", "peer_not_found", "backend_error"],
       handle: async (call) => {
@@ -156,7 +156,7 @@ export function livePeerEndpoints(
       scope: "app",
       method: "DELETE",
       path: `${root}/:peerId`,
-      summary: "Close a peer's connections on all nodes, and optionally block it for a while",
+      summary: "Close a peer's connections on all nodes, and optionally block it for a time",
       query: disconnectQuery,
       response: disconnected,
       problems: ["not_found", "conflict"],
@@ -180,5 +180,5 @@ export function livePeerEndpoints(
 /** A peer that no node knows is certain only if all have responded. */
 const notFound = (isComplete: boolean): Problem =>
   isComplete
-    ? new Problem("peer_not_found", "This peer has no connection, and had none in the last minute.")
-    : new Problem("backend_error", "Not every node has responded, and the others do not know this peer; try again.", 1);
+    ? new Problem("peer_not_found", "This peer is not connected, and was not in the last minute.")
+    : new Problem("backend_error", "Not every node has responded, and the others do not know this peer. Try again.", 1);

@@ -106,8 +106,7 @@ export function seriesEndpoints(guard: Guard<Operator>, parts: SeriesParts): End
       method: "GET",
       path: "/api/internal/v1/series",
       tag: "operations",
-      summary:
-        "How connections, messages and errors have developed, per node; kept in memory, so that a restart is a gap",
+      summary: "Connections, messages and errors over time, per node; kept in memory, so a restart leaves a gap",
       guard,
       scope: "app",
       query,

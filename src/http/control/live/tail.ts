@@ -64,7 +64,7 @@ export const tailEndpoint = (guard: Guard<Operator>, { tails, appId, clock }: Ta
     method: "GET",
     path: "/api/internal/v1/tail",
     tag: "operations",
-    summary: "What happens on all nodes as it happens, as Server-Sent Events with a TailEvent each",
+    summary: "Events from all nodes as they happen, as Server-Sent Events with one TailEvent each",
     guard,
     scope: "app",
     query,

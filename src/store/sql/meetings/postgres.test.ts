@@ -59,7 +59,7 @@ test("a database of a version without meetings is migrated, and keeps what it ha
   const stores = await all(3, () => openStore("", url, log));
   expect(lines).toEqual([
     `upgrading the store: schema ${VERSION_WITHOUT_MEETINGS} → ${schemaVersion()}`,
-    expect.stringMatching(new RegExp(`^the store is upgraded to schema ${schemaVersion()}, in [a-z0-9 ]+$`)),
+    expect.stringMatching(new RegExp(`^the store was upgraded to schema ${schemaVersion()}, in [a-z0-9 ]+$`)),
   ]);
   const found = await foundPostgres(url);
   expect(found.schema).toBe(schemaVersion());
