@@ -66,7 +66,9 @@ const codeOf = (text: string): string =>
   text
     .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ""))
     .replace(/(^|\s)\/\/.*$/gm, "")
-    .replace(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g, '""');
+    .replace(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g, '""')
+    // Of a template, only its expressions and its lines are kept.
+    .replace(/`(?:[^`\\]|\\.)*`/g, (template) => template.match(/\$\{[^}]*\}|\n/g)?.join("") ?? "");
 
 test("comments, error texts and pages use the field's own words", () => {
   const found = [
