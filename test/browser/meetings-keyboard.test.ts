@@ -65,6 +65,15 @@ test("from the door to leaving", async () => {
   await keyboard.press("h");
   await eventually(() => ada.button("Lower your hand").count(), 1);
 
+  await tabTo(ada, "Choose microphone and speaker");
+  await keyboard.press("Enter");
+  await ada.page.locator('[role="menuitemradio"][aria-checked="true"]:focus').waitFor();
+  await keyboard.press("End");
+  await keyboard.press("Enter");
+  await ada.heading("Devices").and(ada.page.locator(":focus")).waitFor();
+  await keyboard.press("Escape");
+  await ada.button("Choose microphone and speaker").and(ada.page.locator(":focus")).waitFor();
+
   await tabTo(ada, "More");
   await keyboard.press("Enter");
   await ada.page.getByRole("menuitem", { name: "Speaker view" }).and(ada.page.locator(":focus")).waitFor();
@@ -85,6 +94,8 @@ test("the invitation is the plain link, without a token", async () => {
   const host = await rooms().visit(`${url}#token=${await rooms().token(url, { isAdmin: true })}&name=Hana`);
   await host.button("Enter").click();
   await host.inside();
+  // The first one inside has it before anything else.
+  expect(await host.page.getByLabel("Link to the room").inputValue()).toBe(url);
   await host.choose("Invite others");
   await host.button("Copy the link").click();
   await host.button("Copied").waitFor();

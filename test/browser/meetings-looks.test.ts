@@ -108,6 +108,13 @@ test("the language is the menu's, else the room's, else the browser's", async ()
   await german.heading("¿Listo para entrar?").waitFor();
   const french = await rooms().visit(await rooms().room(), { locale: "fr-FR" });
   await french.heading("Prêt à entrer ?").waitFor();
+  const nowhere = (await rooms().room()).replace(/room-\d+$/, "nowhere");
+  const lost = await rooms().visit(nowhere, { locale: "fr-FR", expected: /404/ });
+  await lost.heading("Cette salle n’existe pas").waitFor();
+  await lost.page.getByLabel("Langue").selectOption("de");
+  await lost.heading("Diesen Raum gibt es nicht").waitFor();
+  await lost.page.reload();
+  await lost.heading("Diesen Raum gibt es nicht").waitFor();
   await rooms().allLeave();
 });
 
