@@ -128,7 +128,7 @@ test("the error names the rule", () => {
   expect(refusalOf("http://localhost/")).toContain("this machine");
   expect(refusalOf("http://LOCALHOST:80/")).toContain("this machine");
   expect(refusalOf("http://a.localhost/")).toContain("this machine");
-  expect(refusalOf("ftp://example.org/")).toContain("no http");
+  expect(refusalOf("ftp://example.org/")).toContain("not an http");
   expect(refusalOf(`https://example.org/${"x".repeat(3000)}`)).toContain("2048");
   expect(refusalOf("https://example.org:443/hook?a=b")).toBeUndefined();
 });

@@ -53,7 +53,7 @@ describe("abandoned uploads", () => {
     expect(names(kit)).toEqual([alive]);
     expect(await kit.store.recordings.upload(kit.app, quiet)).toBeUndefined();
     expect(await kit.store.recordings.discardedUploads(10)).toEqual([]);
-    await expect(part(kit, quiet)).rejects.toThrow("There is no such upload");
+    await expect(part(kit, quiet)).rejects.toThrow("This upload does not exist");
     expect(kit.metrics.text()).toContain('parley_uploads_ended_total{why="abandoned"} 1');
   });
 

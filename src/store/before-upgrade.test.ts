@@ -84,7 +84,7 @@ test("without room for the copy nothing is changed, and the message says what to
   const dataFolder = newFolder();
   const begin = () => new CopyBeforeUpgrade({ dataFolder, store: "parley", schema: 1, bytes: 2 ** 60 });
   expect(begin).toThrow(StoreError);
-  expect(begin).toThrow("there is no room: 1048576.0 TiB are needed in");
+  expect(begin).toThrow("there is not enough space to copy the store before its upgrade: 1048576.0 TiB are needed in");
   expect(begin).toThrow("a link to a folder on another disk");
   expect(copiesIn(dataFolder)).toEqual([]);
 });

@@ -126,7 +126,7 @@ test("a worker that dies during a reload is replaced, and as many run afterwards
   await until(() => !isRunning(Number(old[1])));
   process.kill(pidOf(2), "SIGKILL");
   unsay("hold-2");
-  expect(await refusalOf(reloading)).toContain("a new worker could not start, the others keep running");
+  expect(await refusalOf(reloading)).toContain("a new worker could not start; the others keep running");
   await until(() => readyPids().length === 3);
   expect(running()).toBe(2);
   expect(isRunning(Number(old[0]))).toBe(true);

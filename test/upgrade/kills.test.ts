@@ -115,7 +115,7 @@ test("a file that cannot grow ends the start with the reason, and the store is a
   const [text, code] = [await new Response(child.stderr).text(), await child.exited];
   expect(code).not.toBe(0);
   expect(text).toContain(
-    `the store could not be upgraded from schema ${OLD} to ${schemaVersion()}: disk I/O error. It is as it was`,
+    `the store could not be upgraded from schema ${OLD} to ${schemaVersion()}: disk I/O error. It is unchanged`,
   );
   expect(judge(seed.path, expected)).toBe(OLD);
   expect(readdirSync(copiesFolder(seed.path))).toEqual([]);

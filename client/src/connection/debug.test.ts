@@ -35,7 +35,7 @@ test("it reports states, tokens that are asked for, and frames by their type, in
     "→ publish chat",
     "← error action_not_permitted",
     "← message chat",
-    "reconnecting rate_limited: The connection has ended: too much (4011).",
+    "reconnecting rate_limited: The connection was closed: too much (4011).",
     "closed closed: The client was closed.",
   ]);
 });

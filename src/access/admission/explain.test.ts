@@ -77,7 +77,7 @@ describe("a connect with a key", () => {
       [secret, "This is the secret of a secret key."],
       [`${KEY}:${secret}`, "This is the secret of a secret key."],
       [KEY, "This is the id of a secret key."],
-      ["parley_admin_0123456789", "This is a token of an operator"],
+      ["parley_admin_0123456789", "This is an operator's token"],
       [token(), "This looks like a token"],
       ["<b>0123456789</b>", "No publishable key has this id."],
     ] as const) {
@@ -102,7 +102,7 @@ describe("a connect with a key", () => {
   test("is refused while the node drains, and over the cap of the plan", () => {
     expect(why({ key: PUBLISHABLE_KEY }, { isDraining: true })).toContain("drain: This node is shutting down");
     expect(why({ key: PUBLISHABLE_KEY }, { connectionsOf: () => ({ now: 3, max: 3 }) })).toContain(
-      "capacity: The application has 3 connections, and its plan allows 3",
+      "capacity: The application has 3 connections and its plan allows 3",
     );
   });
 });

@@ -212,7 +212,7 @@ test("after kill -9 the message names the note, and what to do; the next start o
   for (const line of ["keys list", "rooms list", "publish chat/1 x"]) {
     const { exitCode, stderr } = await here(line);
     expect([line, exitCode]).toEqual([line, 1]);
-    expect(stderr).toContain(`${notes()[0]} names ${url}, but the server that wrote it (process ${pid}) has ended`);
+    expect(stderr).toContain(`${notes()[0]} names ${url}, but the server that wrote it (process ${pid}) ended`);
     expect(stderr).toContain('parley up", or choose a server with --url or PARLEY_URL');
   }
   const second = await start();

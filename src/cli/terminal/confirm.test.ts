@@ -72,7 +72,9 @@ test("without a terminal and without --yes, nothing is deleted or ended", async 
   for (const [line, what] of lines) {
     const { exitCode, stdout, stderr } = await run(line);
     expect([line, exitCode, stdout]).toEqual([line, 2, ""]);
-    expect(stderr).toStartWith("parley: nothing was changed, because there is no terminal to ask on: add --yes to ");
+    expect(stderr).toStartWith(
+      "parley: nothing was changed, because there is no terminal to ask for confirmation: add --yes to ",
+    );
     expect(stderr).toContain(what);
   }
   expect(await json("apps secret second")).toEqual({ secretKey: app.secretKey });

@@ -43,9 +43,7 @@ describe.if(IS_FULL)("the source", () => {
       /^the master key in PARLEY_MASTER_KEY does not open the secrets of the store in /,
     );
     rmSync(join(data, "master.key"));
-    expect(await failure(run("to", data, url))).toMatch(
-      /^there is no master key, and without it .* put it at .*master\.key/,
-    );
+    expect(await failure(run("to", data, url))).toMatch(/^there is no master key, so .* put it at .*master\.key/);
     expect((await run("to", data, url, { masterKey: key })).masterKey).toBe("setting");
   });
 

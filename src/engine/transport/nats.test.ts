@@ -50,7 +50,9 @@ describe("the payload limit of the server", () => {
   });
 
   test("is refused when it is below the minimum", async () => {
-    await expect(connect("max_payload: 512")).rejects.toThrow("its max_payload is 512 bytes, at least 1024 are needed");
+    await expect(connect("max_payload: 512")).rejects.toThrow(
+      "its max_payload is 512 bytes, but Parley needs at least 1024",
+    );
   });
 });
 
@@ -63,7 +65,7 @@ test("the reason of a failed connect says whether the server is down, refuses th
   const strict = await startNats([], undefined, "authorization { user: u, password: p }\nmax_payload: 512");
   try {
     const { port } = strict;
-    expect(await problem(`nats://u:wrong@127.0.0.1:${port}`)).toMatch(/^the server refuses the login: .*uthorization/);
+    expect(await problem(`nats://u:wrong@127.0.0.1:${port}`)).toMatch(/^the server refused the login: .*uthorization/);
     expect(await problem(`nats://u:p@127.0.0.1:${port}`)).toStartWith("the server cannot be used: its max_payload");
   } finally {
     await strict.stop();

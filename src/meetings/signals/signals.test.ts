@@ -262,7 +262,7 @@ describe("the chat", () => {
     expect(says(chat, { text: "" })?.code).toBe("rate_limited");
     expect(says(chat, { text: "." })).toEqual({
       code: "rate_limited",
-      message: "Too many messages in this room: wait 1 second.",
+      message: "Too many messages in this room. Wait 1 second.",
     });
     expect(says(inboxChannel(ROOM, OTHER), { bye: true })).toBeUndefined();
   });

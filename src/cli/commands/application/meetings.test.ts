@@ -68,7 +68,7 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
 test("a room that is over, and one that does not exist, have no link", async () => {
   await json("rooms create late --expires 2020-01-31T18:00:00Z");
   const late = await run("rooms open late");
-  expect([late.exitCode, late.stdout, late.stderr]).toEqual([1, "", expect.stringContaining("late is over")]);
+  expect([late.exitCode, late.stdout, late.stderr]).toEqual([1, "", expect.stringContaining("late has expired")]);
   expect(await run("rooms open none")).toMatchObject({
     exitCode: 1,
     stdout: "",

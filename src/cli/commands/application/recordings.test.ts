@@ -64,7 +64,7 @@ test("a recording is uploaded, shown, listed, downloaded and deleted", async () 
   expect(existsSync(`${copy}.partial`)).toBe(false);
   expect(await run(`recordings download ${made._id} ${copy}`)).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringContaining("exists already"),
+    stderr: expect.stringContaining("already exists"),
   });
   expect((await run(`recordings download ${made._id} ${copy} --force`)).exitCode).toBe(0);
   const gone = await run(`recordings delete ${made._id} --yes`);

@@ -92,7 +92,7 @@ test("the server knows every field of access tokens that is suggested", async ()
   };
   const all = Object.fromEntries(TOKEN_FIELD_NAMES.map((name) => [name, values[name] ?? true]));
   const minted = await run("rooms token all-fields", `--fields=${JSON.stringify(all)}`);
-  expect([minted.exitCode, minted.stderr]).toEqual([0, "It is for all-fields.\n"]);
+  expect([minted.exitCode, minted.stderr]).toEqual([0, "It is valid for all-fields.\n"]);
 });
 
 test("the text of a room has the address of its page, and the JSON is what the API answers", async () => {

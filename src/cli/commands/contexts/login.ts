@@ -78,6 +78,6 @@ async function tryOut({ controlUrl, token }: Context): Promise<void> {
     await controlPlane(new Input([], flags, {}), tokenCredential(token, "this login")).get("/node");
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw new Failure(error.code, `${error.message.replace(/; name the right address.*/, "")}; nothing was saved`);
+    throw new Failure(error.code, `${error.message.replace(/; set the right address.*/, "")}; nothing was saved`);
   }
 }

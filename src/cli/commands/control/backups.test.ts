@@ -29,7 +29,7 @@ test("a backup is started, listed, downloaded and deleted", async () => {
   expect(await json(`backups download ${name} ${file}`)).toEqual({ name, file, bytes });
   expect([statSync(file).size, statSync(file).mode & 0o777]).toEqual([bytes, 0o600]);
   const twice = await run(`backups download ${name} ${file}`);
-  expect([twice.exitCode, twice.stderr]).toEqual([2, expect.stringContaining("exists already")]);
+  expect([twice.exitCode, twice.stderr]).toEqual([2, expect.stringContaining("already exists")]);
   expect((await run(`backups download ${name} ${folder} --force`)).exitCode).toBe(0);
   expect(statSync(join(folder, name)).size).toBe(bytes);
 
@@ -67,7 +67,10 @@ test.each(["backups download parley-20300131T020000Z.backup", "backup"])(
     await using service = { server: cutting(), [Symbol.asyncDispose]: () => service.server.stop(true) };
     const file = join(folder, "cut.backup");
     const { exitCode, stderr } = await run(`${command} ${file} --url http://127.0.0.1:${service.server.port}`);
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("ended the connection before everything was sent")]);
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringContaining("closed the connection before everything was sent"),
+    ]);
     expect(stderr).not.toContain("verbose");
     expect(existsSync(file)).toBe(false);
   },

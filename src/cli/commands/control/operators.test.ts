@@ -38,7 +38,7 @@ test("the audit lists changes, newest first, with filters and in pages", async (
   expect([newest?.what, oldest?.what]).toEqual(["app edited", "app created"]);
   expect(await jsonLines<unknown>(`audit --app audited --after ${newest?._id}`)).toEqual([oldest]);
   expect(newest).toMatchObject({ app: expect.stringMatching(/^[0-9a-f]{24}$/), appName: "audited" });
-  expect((await run("audit --who no-such")).stderr).toContain("no such changes");
+  expect((await run("audit --who no-such")).stderr).toContain("No changes match");
 });
 
 test("people see the name of an application, also of a deleted one where an entry has it; JSON has the id too", async () => {

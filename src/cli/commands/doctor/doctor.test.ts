@@ -46,7 +46,7 @@ describe("against a first start", () => {
 
   test("the text has the worst findings first, and no secret", async () => {
     const { stdout, stderr } = await parley(["doctor"], { env: cli.server.env });
-    expect(stdout).toMatch(/^attention +backup +none are scheduled, and none was made in the last 7 days\n/m);
+    expect(stdout).toMatch(/^attention +backup +no schedule is set, and no backup was made in the last 7 days\n/m);
     expect(stdout).toMatch(
       /^attention +demo +the application demo exists.*\n +-> delete it: "parley apps delete demo"$/m,
     );
@@ -99,10 +99,7 @@ describe("against a first start", () => {
     const wrong = await parley(["doctor"], { env: { ...cli.server.env, PARLEY_ADMIN_TOKEN: "not-the-right-token" } });
     expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining("belongs to another server")]);
     const unreachable = await parley(["doctor", "--url", "http://127.0.0.1:1"], { env: cli.server.env });
-    expect([unreachable.exitCode, unreachable.stderr]).toEqual([
-      1,
-      expect.stringContaining("no server can be reached"),
-    ]);
+    expect([unreachable.exitCode, unreachable.stderr]).toEqual([1, expect.stringContaining("cannot reach a server")]);
     const url = await parley(["doctor", "--public-url", "realtime.example.com"], { env: cli.server.env });
     expect([url.exitCode, url.stderr]).toEqual([2, expect.stringContaining("--public-url must be an address")]);
   });
@@ -183,7 +180,7 @@ const DAY_SECONDS = 86_400;
 test.each<[string, Verdict, RegExp, Partial<BackupEvidence>]>([
   ["scheduled and encrypted", "ok", /every 1 d, the last one 1 h ago, encrypted$/, {}],
   ["scheduled, and the first one is not made yet", "ok", /none yet/, { lastSuccess: null }],
-  ["neither scheduled nor ever made", "attention", /none are scheduled/, { everySeconds: null, lastSuccess: null }],
+  ["neither scheduled nor ever made", "attention", /no schedule is set/, { everySeconds: null, lastSuccess: null }],
   [
     "by hand, long ago",
     "attention",
@@ -196,11 +193,11 @@ test.each<[string, Verdict, RegExp, Partial<BackupEvidence>]>([
     /by hand, the last one 6 d ago/,
     { everySeconds: null, target: null, lastSuccess: null, lastSent: GOOD_BACKUPS.askedAt - 6 * DAY_SECONDS },
   ],
-  ["in a bucket in clear", "attention", /not encrypted/, { isEncrypted: false }],
+  ["in a bucket in clear", "attention", /unencrypted/, { isEncrypted: false }],
   [
     "in a folder in clear",
     "ok",
-    /not encrypted/,
+    /unencrypted/,
     { isEncrypted: false, target: { kind: "folder", isInDataFolder: false } },
   ],
   ["beside what they copy", "attention", /data folder/, { target: { kind: "folder", isInDataFolder: true } }],
@@ -286,7 +283,7 @@ test("what is wrong at the moment is said as the server says it, with what docto
 });
 
 test("without a server, what doctor tried itself is reported", () => {
-  const findings = examineWithoutServer("no server can be reached", { nats: "connection refused", database: "ok" });
+  const findings = examineWithoutServer("cannot reach a server", { nats: "connection refused", database: "ok" });
   expect(findings.map(({ check, verdict }) => [check, verdict])).toEqual([
     ["ready", "serious"],
     ["NATS", "serious"],

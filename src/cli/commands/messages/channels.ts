@@ -76,7 +76,7 @@ export async function kick(input: Input): Promise<CommandResult> {
 
 /** That no connection was found is no failure: the peer is gone, which is what a kick is for. */
 function kickNotes(closed: number, blockedSec: number): string[] {
-  if (closed === 0) return ['No connection of this peer was found; "parley peers CHANNEL" lists who is in a channel.'];
+  if (closed === 0) return ['This peer is not connected; "parley peers CHANNEL" lists who is in a channel.'];
   return blockedSec === 0 ? ["It can reconnect at once; use --block to refuse it for a while."] : [];
 }
 

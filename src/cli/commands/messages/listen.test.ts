@@ -98,8 +98,8 @@ test("survives a restart of the service: it says what is missing, and recovers w
   const args = ["listen", "kept/1", "plain", "--history", "10"];
   const [text, json] = [start(env, args), start(env, [...args, "--json"])];
   const sender = start(env, ["publish", "kept/1", "-", "--text"]);
-  await text.has("stderr", "plain keeps no history");
-  await json.has("stderr", "plain keeps no history");
+  await text.has("stderr", "plain has no history");
+  await json.has("stderr", "plain has no history");
   sender.type("before\n");
   await text.has("stdout", "before");
   await server.stop();
@@ -108,8 +108,8 @@ test("survives a restart of the service: it says what is missing, and recovers w
   server = await startServer(data, [], "127.0.0.1", Number(new URL(server.url).port));
   await Promise.all([text.has("stdout", "meanwhile"), json.has("stdout", "meanwhile")]);
   for (const one of [text, json]) {
-    await one.has("stderr", "reconnected; nothing of kept/1 is missing");
-    await one.has("stderr", "reconnected; messages of plain may be missing: the channel keeps no history");
+    await one.has("stderr", "reconnected; nothing is missing on kept/1");
+    await one.has("stderr", "reconnected; messages on plain may be missing: the channel has no history");
   }
   sender.type("after\n");
   await sender.endInput();
@@ -128,7 +128,7 @@ test("when a rule gives a channel history it says so, and claims no loss that it
   await cli.json("apps rules demo --add l/begun/* --messages 10 --seconds 1h");
   await one.has("stderr", "reconnected; l/begun/1 has history from now on; messages published earlier may");
   await cli.json("apps rules demo --remove l/begun/* --yes");
-  await one.has("stderr", "reconnected; messages of l/begun/1 may be missing: the channel keeps no history");
+  await one.has("stderr", "reconnected; messages on l/begun/1 may be missing: the channel has no history");
   expect(one.stderr).not.toContain("are missing");
   expect(one.stderr).not.toContain("too many were published");
   await one.stop();

@@ -67,7 +67,7 @@ test("each line of stdin is a message; the first that is refused ends it with it
   expect(asText).toEqual({ exitCode: 0, stdout: "3 messages published to t/lines\n", stderr: "" });
   const wrong = await parley(["publish", "t/lines", "-"], { env: cli.server.env, stdin: "a\n{b}\nc\n" });
   expect([wrong.exitCode, wrong.stdout]).toEqual([2, ""]);
-  expect(wrong.stderr).toStartWith('parley: line 2, after 1 messages: "{b}" begins like JSON, and is not');
+  expect(wrong.stderr).toStartWith('parley: line 2, after 1 messages: "{b}" looks like JSON but is not');
   const unknown = await parley(["send", "no-one", "-"], { env: cli.server.env, stdin: "a\n" });
   expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining("line 1, after 0 messages: No conn")]);
 });
@@ -100,7 +100,7 @@ test("channels, peers, kick and usage, as text and as JSON", async () => {
   expect([absent.exitCode, absent.stdout, absent.stderr]).toEqual([
     0,
     expect.stringMatching(/^closed +0 connections$/m),
-    'No connection of this peer was found; "parley peers CHANNEL" lists who is in a channel.\n',
+    'This peer is not connected; "parley peers CHANNEL" lists who is in a channel.\n',
   ]);
   const blocked = await cli.run("listen u/2 --as bob");
   expect([blocked.exitCode, blocked.stderr]).toEqual([1, expect.stringContaining("not valid")]);
@@ -123,10 +123,10 @@ describe("what is wrong is refused with a sentence:", () => {
     ["listen a --token e.e.e --key pk_live_1", 2, "--token and --key cannot be used together"],
     ["listen a --key pk_live_1 --as ann", 2, "--as needs a secret key: --key already sets the peer id"],
     ["listen a --url http://127.0.0.1:1", 1, "cannot reach a server at http://127.0.0.1:1"],
-    ["listen a --url http://127.0.0.1:1 --key pk_live_1", 1, "no connection to http://127.0.0.1:1 can be made"],
+    ["listen a --url http://127.0.0.1:1 --key pk_live_1", 1, "cannot connect to http://127.0.0.1:1"],
     ["publish a {b", 2, "--text sends it as text"],
     ["publish a x --id é", 2, "--id must be 1 to 64 printable ASCII characters"],
-    ["publish a - --id x", 2, "--id is for one message"],
+    ["publish a - --id x", 2, "--id is for a single message"],
     ["send stranger x", 1, 'This peer is not connected. "parley peers CHANNEL" lists'],
     ["channels --key pk_live_1", 2, "--key is a publishable key, and this command needs a secret key"],
     ["kick ann --block 25h", 2, "--block must be at most 86400 seconds"],

@@ -158,7 +158,7 @@ function failureOf(
   if (!(error instanceof ParleyError)) return error;
   const { code } = error;
   // Programs know the client's options by name; a user of the command line knows where the credential came from.
-  const message = error.message.replace(/^The service has refused `(key|token)`: /, "");
+  const message = error.message.replace(/^The service refused `(key|token)`: /, "");
   if (code === "unreachable")
     return new Failure(code, `cannot connect to ${origin}: ${asClause(message)}; ${noServerHint(input)}`);
   if (code === "token_failed" && error.cause instanceof Failure) return error.cause;

@@ -191,7 +191,7 @@ test("a restored store serves with its old keys, and replaces an existing one on
   const refused = await parley(["restore", backup, "--data", data]);
   expect([refused.exitCode, refused.stderr]).toEqual([
     2,
-    `parley: nothing was changed, because there is no terminal to ask on: add --yes to replace the store in ${data}; its files are kept in before-restore until the next restore\n`,
+    `parley: nothing was changed, because there is no terminal to ask for confirmation: add --yes to replace the store in ${data}; its files are kept in before-restore until the next restore\n`,
   ]);
   const forced = await parley(["restore", backup, "--data", data, "--yes", "--json"]);
   expect(forced.exitCode).toBe(0);
@@ -317,7 +317,7 @@ test("a file that is not a complete backup of Parley is refused before anything 
     [join(folder, "absent"), "there is no file"],
     [folder, "there is no backup in"],
     [bad("text", (path) => writeFileSync(path, "hello, this is text")), "not a Parley backup"],
-    [bad("short", (path) => writeFileSync(path, readFileSync(whole).subarray(0, -100))), "ends early"],
+    [bad("short", (path) => writeFileSync(path, readFileSync(whole).subarray(0, -100))), "is incomplete"],
     [bad("flipped", (path) => writeFileSync(path, flipped(readFileSync(whole)))), "is damaged"],
     [bad("other-app", (path) => alter(path, "PRAGMA application_id = 7")), "is not a Parley backup"],
     [bad("newer", (path) => alter(path, "INSERT INTO migrations VALUES (9999, 0)")), "was made by a newer Parley"],

@@ -147,6 +147,6 @@ test("DELETE forgets the channel's messages and is audited", async () => {
 
 test.each<Method>(["GET", "DELETE"])("%s of a channel without history is 404 and touches nothing", async (method) => {
   const { answer, ranges, removed, changes } = await attempt(method, "news", "");
-  expect(answer).toStartWith("This channel has no history: no channel rule");
+  expect(answer).toStartWith("This channel has no history: none of its application's channel rules");
   expect([ranges, removed, changes]).toEqual([[], [], []]);
 });
