@@ -37,7 +37,7 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
   const plain = `http://demo.localhost:${port}/standup`;
   expect(opened.stdout).toMatch(new RegExp(`^${plain}#token=[\\w.-]+\\n$`));
   expect(opened.stderr).toMatch(
-    new RegExp(`^Whoever opens it joins as an admin, until .*Z\\. Others enter at ${plain}\\n$`),
+    new RegExp(`^Anyone who opens it joins as an admin, until .*Z\\. Others enter at ${plain}\\n$`),
   );
   const alice = await enter(opened.stdout.trim());
   const one = `rooms meeting ${alice.meeting}`;

@@ -64,7 +64,7 @@ export async function open(input: Input): Promise<CommandResult> {
     value: { url, expiresAt },
     // Only the link goes to stdout, for `xdg-open $(parley rooms open …)`.
     text: `${url}\n`,
-    notes: [`Whoever opens it joins as an admin, until ${time(expiresAt)}. Others enter at ${page}`],
+    notes: [`Anyone who opens it joins as an admin, until ${time(expiresAt)}. Others enter at ${page}`],
   };
 }
 
