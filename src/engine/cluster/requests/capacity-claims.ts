@@ -53,8 +53,7 @@ export class CapacityClaims {
     let open = 0;
     for (const one of this.claims) if (one.app === app) open++;
     // The others may have their shares without saying so; one that has more than its share has asked, and has said so since.
-    const share = Math.ceil(cap / (known.length + 1));
-    const elsewhere = known.reduce((sum, count) => sum + Math.max(count, share), 0);
+    const elsewhere = known.reduce((sum, count) => sum + mayHave(count, cap, known.length), 0);
     return this.localConnections(app) + open + 1 + elsewhere > cap;
   }
 
@@ -100,3 +99,10 @@ export class CapacityClaims {
 
 const isOlder = (one: ClaimNumber, than: ClaimNumber): boolean =>
   one.number === than.number ? one.node < than.node : one.number < than.number;
+
+/**
+ * How many connections another node may have that has reported this many, and has not been heard since: its share of a large cap, which it takes
+ * without asking. Under a smaller one it does not take any without asking. `others`: how many nodes there are beside this one.
+ */
+export const mayHave = (reported: number, cap: number, others: number): number =>
+  cap < LARGE_CAP ? reported : Math.max(reported, Math.ceil(cap / (others + 1)));

@@ -2,7 +2,7 @@
 import type { AppId } from "../../../base/ids.ts";
 import type { Claim } from "../../engine.ts";
 import type { Nodes } from "../nodes/nodes.ts";
-import type { CapacityClaims } from "./capacity-claims.ts";
+import { type CapacityClaims, mayHave } from "./capacity-claims.ts";
 import type { Requests } from "./requests.ts";
 
 interface CapacityRequestsParts {
@@ -24,10 +24,11 @@ export function claimCapacity(
   if (!mustAsk) return claims.decide(claim, cap, sum(known));
   return new Promise((resolve) =>
     requests.toAll({ kind: "capacity", app, number: claim.number }, (responses) => {
-      // For a node that has not responded, its last reported count is used.
-      const taken = nodes.all.map(({ name, connections }) => {
+      const { all } = nodes;
+      const taken = all.map(({ name, connections }) => {
         const response = responses.get(name);
-        return response?.kind === "capacity" ? response.taken : (connections.get(app) ?? 0);
+        if (response?.kind === "capacity") return response.taken;
+        return mayHave(connections.get(app) ?? 0, cap, all.length);
       });
       resolve(claims.decide(claim, cap, sum(taken)));
     }),
