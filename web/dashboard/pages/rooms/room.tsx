@@ -59,12 +59,10 @@ export function Room({ at: { app = "", room = "" } }: { readonly at: PageParamet
         <>
           <WayIn app={app} room={data} link={`${service.origin}/${segment(room)}`} />
           <RoomMeeting app={app} room={data} meeting={now.meeting} reload={now.reload} />
-          <div class="halves">
-            <div class="stack">
-              <NextMeeting app={app} room={data} />
-              <Settings room={data} meshMax={service.meshMax} />
-            </div>
+          <div class="halves with-facts">
+            <NextMeeting app={app} room={data} />
             <PastMeetings app={app} room={data} list={past} />
+            <Settings room={data} meshMax={service.meshMax} />
           </div>
           <WebhookSecrets app={app} room={data} />
         </>

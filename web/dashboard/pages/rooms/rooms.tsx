@@ -128,7 +128,14 @@ const columnsOf = (app: string, origin: string, now: ReadonlyMap<string, Meeting
     ),
     below: (room) => (
       <>
-        {AUDIENCES[audienceOf(room)]} · created <Time at={Date.parse(room.created) / 1000} />
+        {AUDIENCES[audienceOf(room)]} ·{" "}
+        {openingOf(room, nowSeconds.value) === "always" ? (
+          <>
+            created <Time at={Date.parse(room.created) / 1000} />
+          </>
+        ) : (
+          <Open of={room} />
+        )}
       </>
     ),
   },

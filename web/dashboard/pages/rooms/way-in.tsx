@@ -1,7 +1,8 @@
 /** The way into a room: its link for everyone, and "Join as host". */
+import { nowSeconds } from "../../api/now.ts";
 import type { Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
-import { whoCanJoin } from "../../text/room-text.ts";
+import { openingOf, whoCanJoin } from "../../text/room-text.ts";
 import { Card } from "../../ui/page.tsx";
 import { Copy } from "../../ui/values.tsx";
 import { JoinAsHost } from "./host-link.tsx";
@@ -24,7 +25,9 @@ export const WayIn = ({ app, room, link }: WayInProps) => (
           </a>{" "}
           <Copy text={link} what="to the room" label="Copy link" />
         </p>
-        <p class="muted">{whoCanJoin(room)}</p>
+        <p class="muted">
+          {openingOf(room, nowSeconds.value) === "over" ? "The room is closed: no one can join." : whoCanJoin(room)}
+        </p>
       </div>
       {mayChange.value && <JoinAsHost app={app} room={room} />}
     </div>
