@@ -66,7 +66,7 @@ function Presenting() {
     <span class="presenting" role="status">
       <Icon name="screen" />
       <span class="presenting-text">{t("presenting")}</span>
-      <button type="button" class="small" aria-label={t("stopScreen")} onClick={() => void visit.toggle("screen")}>
+      <button type="button" class="small" title={t("stopScreen")} onClick={() => void visit.toggle("screen")}>
         {t("stop")}
       </button>
     </span>
