@@ -135,7 +135,7 @@ test("of 10 GB little is read, and the connection is closed", async () => {
 test("who hangs, or trickles a head, is given up", async () => {
   const hanging = await rawServer(() => undefined);
   expect(await post(`http://127.0.0.1:${hanging}/`, { timeoutMs: 100 })).toEqual({
-    error: "there was no answer within 0.1 s",
+    error: "no response within 0.1 s",
   });
   const trickling = await rawServer((socket) => {
     const timer = setInterval(() => socket.destroyed || socket.write("H"), 10);

@@ -61,14 +61,16 @@ const proseOf = (text: string): string =>
     .map((line) => (/^\s*(\/\*\*|\*|\/\/)|\b(test|describe)(\.\w+(\(.*?\))?)?\(["`]/.test(line) ? line : ""))
     .join("\n");
 
+/** The expressions of a template, and its line breaks. */
+const withoutText = (template: string): string => template.match(/\$\{[^}]*\}?|\n/g)?.join("") ?? "";
+
 /** The code alone. */
 const codeOf = (text: string): string =>
   text
     .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ""))
     .replace(/(^|\s)\/\/.*$/gm, "")
     .replace(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g, '""')
-    // Of a template, only its expressions and its lines are kept.
-    .replace(/`(?:[^`\\]|\\.)*`/g, (template) => template.match(/\$\{[^}]*\}|\n/g)?.join("") ?? "");
+    .replace(/`(?:[^`\\]|\\.)*`/g, withoutText);
 
 test("comments, error texts and pages use the field's own words", () => {
   const found = [

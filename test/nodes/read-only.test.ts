@@ -66,7 +66,7 @@ const FAULTS: readonly Fault[] = [
     name: "made read-only",
     begin: () => cluster.postgres.set("default_transaction_read_only", "on"),
     end: () => cluster.postgres.set("default_transaction_read_only", "off"),
-    says: /takes no changes/,
+    says: /refuses changes/,
   },
   {
     name: "a full disk",

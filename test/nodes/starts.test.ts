@@ -59,7 +59,7 @@ test("a node that starts before NATS waits for it, and says so", async () => {
   const env = { ...cluster.env, PARLEY_DATABASE_URL: await cluster.postgres.newDatabase() };
   const node = launchParley({ env: { ...env, PARLEY_NATS_URL: `nats://127.0.0.1:${port}` } });
   cluster.nodes.push(node);
-  await node.logged(({ msg }) => /^PARLEY_NATS_URL: no server can be reached there/.test(msg));
+  await node.logged(({ msg }) => /^PARLEY_NATS_URL: no server is reachable there/.test(msg));
   const nats = await startNats([], port);
   try {
     await node.logged(({ msg }) => msg === "parley is ready");
@@ -110,7 +110,7 @@ test("a node with another master key reports it at its start, and responds 503 t
   if (!right || !wrong) throw new Error("they are not there");
   const app = await right.admin.createApp();
   const key = await right.admin.createKey(app._id);
-  expect(wrong.log.find(({ msg }) => msg.startsWith("the master key does not open"))).toBeDefined();
+  expect(wrong.log.find(({ msg }) => msg.startsWith("the master key cannot decrypt"))).toBeDefined();
   const minted = await mint(wrong.url, key.credential);
   expect([minted.status, minted.body.error]).toEqual([503, "internal_error"]);
   expect((await mint(wrong.url, `${key.keyId}:wrong`)).status).toBe(401);

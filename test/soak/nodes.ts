@@ -198,7 +198,7 @@ export class SoakNodes {
 const HEALTH_CHECK_MS = 1000;
 const COMPLAINTS_MAX = 100;
 /** What the processes of a node say about one of them that was killed. */
-const OF_A_KILL = /a worker ended by SIGKILL; it is replaced|the connection to the supervisor has ended/;
+const OF_A_KILL = /a worker ended by SIGKILL; replacing it|the connection to the supervisor has ended/;
 
 /** Reads only the latest output: parsing the whole buffer of a long-lived node each time would be slow. */
 const errorsOf = (server: Server): string[] =>

@@ -60,7 +60,7 @@ test("a worker of another version than its service refuses to start, and the log
   expect((await ready(service)).checks.versions).toBe("ok");
   writeFileSync(replaced, "");
   process.kill(childrenOf(service.pid)[0] ?? 0, "SIGKILL");
-  const text = `a new worker is Parley ${NEXT_VERSION}, and this service is still ${VERSION}: restart the service to finish the upgrade`;
+  const text = `a new worker is Parley ${NEXT_VERSION}, but this service is still ${VERSION}: restart the service to finish the upgrade`;
   await service.logged(({ msg }) => msg === text);
   await until("it is shown", async () => (await ready(service).catch(() => undefined))?.checks.versions === text);
   expect(await ready(service)).toMatchObject({

@@ -154,7 +154,7 @@ test("the first start is made once", async () => {
   const { data: apps } = await world.admin.must<{ data: { name: string }[] }>("GET", "/apps");
   expect(apps.filter(({ name }) => name === "demo")).toHaveLength(1);
   expect(readFileSync(join(data, "first-run.txt"), "utf8").match(/secret key/g)).toHaveLength(1);
-  expect(log.filter(({ msg }) => msg.startsWith("what the first start made"))).toHaveLength(1);
+  expect(log.filter(({ msg }) => msg.startsWith("the keys and tokens of the first start"))).toHaveLength(1);
   expect(log.filter(({ msg }) => msg === "parley is ready")).toMatchObject([{ workers: 2 }]);
 });
 

@@ -98,7 +98,7 @@ describe("key", () => {
       const parley = kit.client(credential);
       await settled();
       await kit.service.socket.end();
-      expect(parley.status.error?.message).toStartWith(`The service has refused \`${name}\`: `);
+      expect(parley.status.error?.message).toStartWith(`The service refused \`${name}\`: `);
       parley.close();
     }
   });

@@ -164,7 +164,7 @@ describe("a refused connect", () => {
     expect(kit.service.asked).toEqual(["https://service/v1?key=pk"]);
     expect(parley.status).toMatchObject({
       state: "closed",
-      error: { code: "origin_not_allowed", message: "The service has refused `key`: because of origin_not_allowed" },
+      error: { code: "origin_not_allowed", message: "The service refused `key`: because of origin_not_allowed" },
     });
     expect(kit.clock.waiting).toBe(0);
   });

@@ -114,11 +114,14 @@ describe("a connect with a token", () => {
     [`token key: kid names ${PUBLISHABLE_KEY}, which is a publishable key.`, { header: { kid: PUBLISHABLE_KEY } }],
     ["signing secret: The token is refused: the key's signing secret cannot", { header: { kid: SEALED_KEY } }],
     ["signature: The token is refused: its signature matches no secret", { secret: "sk_secret_wrong" }],
-    ["signature: The token is refused: it was signed with a secret that has been", { secret: SECRETS.retired }],
+    ["signature: The token is refused: it was signed with a secret that has since been", { secret: SECRETS.retired }],
     ["payload: The token is refused: exp must be a number", { claims: { exp: "soon" } }],
     ["expiry: The token is refused: its exp passed 3 minutes ago.", { claims: { exp: NOW_S - 180 } }],
     ["claims: The token is refused: sub must be", { claims: { sub: "" } }],
-    ['scope: The token is refused: channels: "other" is not covered', { claims: { channels: ["other"] } }],
+    [
+      'scope: The token is refused: channels: the key\'s patterns do not cover "other"',
+      { claims: { channels: ["other"] } },
+    ],
   ];
   for (const [text, parts] of cases) test(text, () => expect(why({ token: token(parts) })).toContain(text));
 
@@ -158,7 +161,7 @@ describe("a frame", () => {
     const of = (text: string, channel: string, action?: Question["action"]): string =>
       why({ token: text, channel, action });
     expect(of(token(), "chat/1", "publish")).toBe("allowed");
-    expect(of(token(), "chat/*", "publish")).toContain("channel name: This is not the name");
+    expect(of(token(), "chat/*", "publish")).toContain("channel name: This is not a valid channel name");
     expect(of(token(), "_system/x", "publish")).toContain("reserved name: This name is reserved");
     expect(of(token(), "chat/1", "send")).toContain(`action: The key lacks the action send. Edit ${KEY}`);
     expect(of(narrow, "chat/1", "publish")).toContain("action: The token's permissions lack publish.");

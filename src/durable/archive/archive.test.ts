@@ -94,7 +94,7 @@ describe("a reader", () => {
     for await (const _entry of (await readArchive(source(bytes), {})).entries) break;
     expect(isClosed).toBe(true);
     isClosed = false;
-    await expect(readArchive(source(noise(5000)), {})).rejects.toThrow("not a backup");
+    await expect(readArchive(source(noise(5000)), {})).rejects.toThrow("not a Parley backup");
     expect(isClosed).toBe(true);
   });
 

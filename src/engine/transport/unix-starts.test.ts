@@ -45,7 +45,7 @@ test("a worker that starts waits for one that does not answer, and has its subsc
 
   folder.relay(0).isSilent = true;
   const refused = folder.join({ slot: 2, joinMaxMs: 200 });
-  await expect(refused).rejects.toThrow("worker 0 has not answered within 0.2 seconds");
+  await expect(refused).rejects.toThrow("worker 0 did not answer within 0.2 seconds");
   expect([existsSync(folder.pathOf(2)), events]).toEqual([false, []]);
 });
 
@@ -84,6 +84,6 @@ test("a worker whose socket file was removed makes it again, and one that starts
   for (const transport of [a, b]) transport.publish("t", "x");
   await until("both are received", () => received.length === 2, WAIT_MS);
   expect([c.hasSubscriber("s"), events]).toEqual([true, [[], []]]);
-  for (const slot of [0, 1]) expect(warnings.join()).toContain(`has removed ${folder.pathOf(slot)}`);
+  for (const slot of [0, 1]) expect(warnings.join()).toContain(`removed ${folder.pathOf(slot)}`);
   for (const transport of [a, b, c]) await transport.close();
 });

@@ -10,7 +10,7 @@ test("a send that is not known to be delivered says so, and may be repeated", as
   const sent = sendMessage(world.node.hub.directs, APP, "ann", ONE, "key k");
   await expect(sent).rejects.toMatchObject({
     code: "backend_error",
-    message: expect.stringContaining("it is not known whether the message was delivered"),
+    message: expect.stringContaining("may or may not have been delivered"),
     retryAfterSeconds: 1,
   });
 });

@@ -108,7 +108,7 @@ test("a node whose store takes no changes is not ready, and says why", async () 
 test("some sealed keys: degraded; only sealed keys: not ready", async () => {
   const { state, ask } = setup();
   Object.assign(state, { usable: 3, sealed: 2 });
-  const keys = "the master key does not open 2 of 5 secret keys: they answer 503";
+  const keys = "the master key cannot decrypt 2 of 5 secret keys: they answer 503";
   expect(await ask()).toEqual({ status: 200, body: { ready: true, degraded: ["keys"], checks: { ...GOOD, keys } } });
   Object.assign(state, { nowMs: 10_000, usable: 0 });
   expect(await ask()).toMatchObject({ status: 503, body: { ready: false, degraded: [] } });
@@ -176,7 +176,7 @@ test("what another worker reports counts, unless this one has its own finding", 
   const team = { state: { ready: 2, count: 2, isStopping: false, lead: 0, reports } };
   const { body } = await setup({ team }, { isNatsUp: () => true, isHistoryUp: () => false }).ask();
   expect(body.degraded).toEqual(["nats", "history"]);
-  expect(body.checks).toMatchObject({ nats: "theirs", history: expect.stringContaining("does not answer") });
+  expect(body.checks).toMatchObject({ nats: "theirs", history: expect.stringContaining("is not responding") });
 });
 
 test("a worker reports what does not work in it, once for each change", async () => {

@@ -206,7 +206,7 @@ describe("when the engine cannot reach other nodes", () => {
     await turn();
     const [publish, send] = ann.take().map(({ message }) => message);
     expect(publish).toContain("nothing was delivered");
-    expect(send).toContain("it is not known whether the message was delivered");
+    expect(send).toContain("may or may not have been delivered");
   });
 
   test("and that is found out later, a send is a backend_error, although it reached a connection here: others may lack it", async () => {

@@ -34,7 +34,7 @@ describe("the budget of an application", () => {
     expect(await kit.part(id, 0, bytes(300))).toBe(300);
     await expect(kit.part(id, 300, bytes(101))).rejects.toMatchObject(over("application"));
     expect(await kit.part(id, 300, bytes(100))).toBe(400);
-    await expect(kit.part(id, 400, bytes(1))).rejects.toThrow("may have 1000 bytes (maxRecordingBytesTotal)");
+    await expect(kit.part(id, 400, bytes(1))).rejects.toThrow("are limited to 1000 bytes (maxRecordingBytesTotal)");
     expect((await kit.recordings.complete(kit.app, id, { total: 400 })).sizeInBytes).toBe(400);
     await expect(kit.begin()).rejects.toMatchObject(over("application"));
   });
@@ -169,7 +169,7 @@ describe("the budget of a stay", () => {
     const third = await kit.beginOfStay("s1");
     await expect(kit.part(third, 0, bytes(301))).rejects.toMatchObject(over("stay"));
     expect(await kit.part(third, 0, bytes(300))).toBe(300);
-    await expect(kit.part(third, 300, bytes(1))).rejects.toThrow("may have 1000 bytes in a meeting");
+    await expect(kit.part(third, 300, bytes(1))).rejects.toThrow("are limited to 1000 bytes in a meeting");
     expect(await kit.uploads.finish(kit.app, third, 300)).toBe("finished");
     await expect(kit.beginOfStay("s1")).rejects.toMatchObject(over("stay"));
     expect(await kit.part(await kit.beginOfStay("s2"), 0, bytes(1000))).toBe(1000);
@@ -200,7 +200,7 @@ describe("the budget of a stay", () => {
         STAY_RECORDINGS_MAX,
       );
     await expect(kit.beginOfStay("s1")).rejects.toMatchObject(over("stay"));
-    await expect(kit.beginOfStay("s1")).rejects.toThrow("makes at most 200 recordings");
+    await expect(kit.beginOfStay("s1")).rejects.toThrow("can make at most 200 recordings");
     await kit.beginOfStay("s2");
     await kit.uploads.cancel(kit.app, first);
     await expect(kit.beginOfStay("s1")).rejects.toMatchObject({ code: "too_many_uploads" });

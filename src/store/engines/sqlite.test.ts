@@ -113,7 +113,7 @@ describe("opening", () => {
     const [file, link] = [join(newFolder(), "data"), join(newFolder(), "data")];
     writeFileSync(file, "");
     symlinkSync("/nowhere/data", link);
-    await expect(openStore(file)).rejects.toThrow(`${file} cannot be written: there is a file with this name`);
+    await expect(openStore(file)).rejects.toThrow(`${file} cannot be written: a file with this name`);
     await expect(openStore(join(file, "below"))).rejects.toThrow("or the name of a parent folder, already exists");
     await expect(openStore(link)).rejects.toThrow(
       `${link} cannot be written: it is a link to a folder that does not exist`,

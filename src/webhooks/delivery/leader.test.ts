@@ -135,7 +135,7 @@ test("what cannot be made of the history keeps nothing else from being sent, and
   await until("it is sent", () => world.seen.length === 1);
   for (let at = 0; at < 5; at++) await leader.look();
   expect(turns).toBe(1);
-  expect(world.lines).toEqual([expect.stringContaining("could not be made")]);
+  expect(world.lines).toEqual([expect.stringContaining("could not be created")]);
   await leader.stop();
 });
 
