@@ -22,7 +22,7 @@ interface Guide {
 
 const GUIDES: readonly Guide[] = [
   { page: "docs/tour.md" },
-  { page: "docs/quickstart.md", not: ["1. Start the server", "3. Two people talk"] },
+  { page: "docs/quickstart.md", not: ["1. Start the server", "3. Let two people talk"] },
   { page: "docs/history.md" },
   { page: "docs/meetings.md" },
   { page: "docs/recordings.md" },

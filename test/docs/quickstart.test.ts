@@ -38,7 +38,7 @@ test("the first start makes what the page shows", () => {
 
 test("two people talk, and the backend publishes", async () => {
   const [asAlice = "", asBob = ""] = blocks(PAGE)
-    .filter(({ heading }) => heading === "3. Two people talk")
+    .filter(({ heading }) => heading === "3. Let two people talk")
     .map(({ text }) => text);
   await using alice = interactive(asAlice);
   await alice.writes(/you are alice/);
@@ -123,6 +123,6 @@ test("the commands make an application with its keys", async () => {
     { command: /--type publishable/, holds: ({ out }) => expect(out).toMatch(/^key +pk_live_/m) },
     { command: /keys list/, holds: ({ out }) => expect(out.match(/ live /g)).toHaveLength(2) },
   ];
-  const script = block(PAGE, "sh", "7. Make your own application");
+  const script = block(PAGE, "sh", "7. Create your own application");
   hold(await paste(`${exports}${here(script)}`, { PARLEY_URL: server.url, PARLEY_DATA: server.data }), expected);
 });

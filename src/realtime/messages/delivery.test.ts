@@ -205,7 +205,7 @@ describe("when the engine cannot reach other nodes", () => {
     ann.send("ben", 1);
     await turn();
     const [publish, send] = ann.take().map(({ message }) => message);
-    expect(publish).toContain("nothing was delivered");
+    expect(publish).toContain("Nothing was delivered");
     expect(send).toContain("may or may not have been delivered");
   });
 

@@ -197,7 +197,7 @@ test.each<[string, Verdict, RegExp, Partial<BackupEvidence>]>([
   [
     "in a folder in clear",
     "ok",
-    /unencrypted/,
+    /not encrypted/,
     { isEncrypted: false, target: { kind: "folder", isInDataFolder: false } },
   ],
   ["beside what they copy", "attention", /data folder/, { target: { kind: "folder", isInDataFolder: true } }],
