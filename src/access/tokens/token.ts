@@ -288,7 +288,7 @@ function authorize(
     if (uncovered.why === "in debt") return inDebt(uncovered.retryAfterSeconds, requests);
     return uncovered.why === "undecided"
       ? possiblyStale("scope", `${entry}: ${TOO_COMPLEX}`, requests)
-      : possiblyStale("scope", `the key's patterns do not cover ${entry}`, requests);
+      : possiblyStale("scope", `${entry} is not covered by the key's patterns`, requests);
   }
   const actions = claims.permissions ?? key.actions;
   if (!isSubset(actions, key.actions)) return possiblyStale("scope", "permissions exceed the key's actions", requests);

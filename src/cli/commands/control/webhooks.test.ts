@@ -189,7 +189,7 @@ describe("webhooks listen", () => {
     await one.has("stdout", "forged");
     expect(one.json.at(-1)).toMatchObject({
       verified: false,
-      why: expect.stringContaining("lacks"),
+      why: expect.stringContaining("is missing"),
       status: 401,
     } as never);
     expect(await one.stop("SIGTERM")).toBe(0);

@@ -69,7 +69,10 @@ test("each line of stdin is a message; the first that is refused ends it with it
   expect([wrong.exitCode, wrong.stdout]).toEqual([2, ""]);
   expect(wrong.stderr).toStartWith('parley: line 2, after 1 messages: "{b}" looks like JSON but is not');
   const unknown = await parley(["send", "no-one", "-"], { env: cli.server.env, stdin: "a\n" });
-  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining("line 1, after 0 messages: No conn")]);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([
+    1,
+    expect.stringContaining("line 1, after 0 messages: This peer is not conn"),
+  ]);
 });
 
 test("channels, peers, kick and usage, as text and as JSON", async () => {
