@@ -248,7 +248,7 @@ describe("a store", () => {
     await run("to", data, url);
     expect(dumpFolder(data)).toEqual(before);
     const moved =
-      /^this store was moved to PostgreSQL at 127\.0\.0\.1:\d+\/test_\d+ \(.*\), .* or run "parley move --reopen" to use this one as it was$/;
+      /^this store was moved to PostgreSQL at 127\.0\.0\.1:\d+\/test_\d+ \(.*\); .*, or run "parley move --reopen" to use this one as it was$/;
     expect(await failure(openStore(data))).toMatch(moved);
     expect(await failure(run("to", data, url))).toMatch(moved);
     expect(await failure(run("to", data, await place.database()))).toMatch(moved);
