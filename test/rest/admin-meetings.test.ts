@@ -184,7 +184,7 @@ test("a link is refused where it could not work: no such room, over, not open in
   expect(await refused(admin, CONFLICT, "POST", link, {})).toContain("opens at");
   await admin.must("PUT", pathOf(room), { notBeforeUnixSec: null, expireUnixSec: nowSeconds() + 1 });
   await until("the room is over", async () => (await admin.call("POST", link, {})).status === 409);
-  expect(await refused(admin, CONFLICT, "POST", link, {})).toContain("is over");
+  expect(await refused(admin, CONFLICT, "POST", link, {})).toContain("no one can enter it");
   expect(await refused(admin, INVALID, "POST", link, { nmae: "Ann" })).toContain("name");
   expect(await refused(admin, INVALID, "POST", link, { name: "x".repeat(65) })).toContain("name:");
   for (const rest of ["host-link", "end"])

@@ -258,7 +258,7 @@ describe("order of the refusals", () => {
       const { status, body } = await call<{ degraded: string[]; checks: Json }>(`${second.url}/readyz`);
       return [status, body.degraded, body.checks.keys];
     };
-    const of = (sealed: number): string => `the master key does not open ${sealed} of 2 secret keys: they answer 503`;
+    const of = (sealed: number): string => `the master key cannot decrypt ${sealed} of 2 secret keys: they answer 503`;
     expect(await readiness()).toEqual([503, [], of(2)]);
 
     // The fix: a new secret is sealed with the current master key.
