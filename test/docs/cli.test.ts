@@ -46,7 +46,7 @@ test("a service is used with its address and a key", async () => {
     .replace("https://parley.example.com", server.url)
     .replace("sk_id_…:sk_secret_…", server.keys.secretKey);
   await using listener = stay(script, {});
-  await listener.writes(/chat\/1 keeps no history/);
+  await listener.writes(/chat\/1 has no history/);
 });
 
 test("a context is made, used and forgotten; only the token is read from a file here", async () => {

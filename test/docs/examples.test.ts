@@ -50,7 +50,7 @@ describe("chat-terminal", () => {
       await alice.writes(/\* you are alice; here: nobody else\n/);
       await using bob = await chat(runtime, "Bob", channel);
       await bob.writes(/\* you are bob; here: Alice\n/);
-      await alice.writes(/\* Bob is here\n/);
+      await alice.writes(/\* Bob joined\n/);
       alice.say("hello Bob");
       await bob.writes(/Alice: hello Bob\n/);
       bob.say("hello Alice");
@@ -63,7 +63,7 @@ describe("chat-terminal", () => {
       await alice.writes(/\* here: Bob\n/);
       bob.hangUp();
       expect(await bob.exited).toBe(0);
-      await alice.writes(/\* Bob has left\n/);
+      await alice.writes(/\* Bob left\n/);
     });
 
   test("without a WebSocket it says what to do", async () => {

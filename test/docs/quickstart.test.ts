@@ -117,7 +117,7 @@ test("the commands make an application with its keys", async () => {
       command: /--type secret/,
       holds: ({ out, err }) => {
         expect(out).toMatch(/^secret +sk_secret_/m);
-        expect(err).toContain("this once");
+        expect(err).toContain("not shown again");
       },
     },
     { command: /--type publishable/, holds: ({ out }) => expect(out).toMatch(/^key +pk_live_/m) },
