@@ -1,10 +1,12 @@
 /** Starts the dashboard: finds out who is signed in, then draws the sign-in form or the pages. */
 import { render } from "preact";
-import { followLinks } from "./address/router.ts";
+import { followLinks, rawPath } from "./address/router.ts";
 import { ApiError, sessions } from "./api/client.ts";
 import { followOtherTabs, hasSignedIn, signedIn, signedOut } from "./api/session.ts";
 import type { Session } from "./api/types.ts";
 import { Dashboard } from "./dashboard.tsx";
+import { preload } from "./routes.tsx";
+import "./scripts/shared.ts";
 
 const RETRY_MS = 2000;
 
@@ -12,8 +14,10 @@ followLinks();
 followOtherTabs(window);
 const root = document.getElementById("app");
 if (root) {
-  if (hasSignedIn()) await findSession(root);
-  else signedOut();
+  if (hasSignedIn()) {
+    preload(rawPath.value);
+    await findSession(root);
+  } else signedOut();
   root.textContent = "";
   render(<Dashboard />, root);
 }

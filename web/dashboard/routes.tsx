@@ -1,77 +1,74 @@
-/** Which page an address shows. */
+/** Which page an address shows. Pages come in a few scripts, of which the first paint needs one. */
 import type { ComponentType } from "preact";
 import { matchPath, type PageParameters } from "./address/router.ts";
-import { Channel } from "./pages/channels/channel.tsx";
-import { Channels } from "./pages/channels/channels.tsx";
-import { ChannelRules } from "./pages/channels/rules.tsx";
-import { Console } from "./pages/console/console.tsx";
-import { WhyNot } from "./pages/console/why-not.tsx";
-import { Key } from "./pages/keys/key.tsx";
-import { Keys } from "./pages/keys/keys.tsx";
-import { NewApp } from "./pages/keys/new-app.tsx";
-import { Meeting } from "./pages/meetings/meeting.tsx";
-import { Meetings } from "./pages/meetings/meetings.tsx";
 import { NotFound } from "./pages/not-found.tsx";
-import { Overview } from "./pages/overview/overview.tsx";
-import { Usage } from "./pages/overview/usage.tsx";
-import { Peer } from "./pages/peers/peer.tsx";
-import { Peers } from "./pages/peers/peers.tsx";
-import { Recording } from "./pages/recordings/recording.tsx";
-import { Recordings } from "./pages/recordings/recordings.tsx";
-import { EditRoom } from "./pages/rooms/edit-room.tsx";
-import { NewRoom } from "./pages/rooms/new-room.tsx";
-import { Room } from "./pages/rooms/room.tsx";
-import { Rooms } from "./pages/rooms/rooms.tsx";
-import { Audit } from "./pages/service/audit.tsx";
-import { Backups } from "./pages/service/backups.tsx";
-import { Data } from "./pages/service/data.tsx";
-import { Nodes } from "./pages/service/nodes.tsx";
-import { Operators } from "./pages/service/operators.tsx";
-import { Settings } from "./pages/service/settings.tsx";
-import { Webhook } from "./pages/webhooks/webhook.tsx";
-import { Webhooks } from "./pages/webhooks/webhooks.tsx";
+import { Later, type Script, script } from "./scripts/later.tsx";
 
 type PageComponent = ComponentType<{ readonly at: PageParameters }>;
+type Find = () => PageComponent | undefined;
+type Route = readonly [pattern: string, script: Script, find: Find];
 
-const ROUTES: readonly (readonly [pattern: string, page: PageComponent])[] = [
-  ["/", Overview],
-  ["/console", Console],
-  ["/why-not", WhyNot],
-  ["/data", Data],
-  ["/nodes", Nodes],
-  ["/backups", Backups],
-  ["/audit", Audit],
-  ["/operators", Operators],
-  ["/settings", Settings],
-  ["/new-application", NewApp],
-  ["/apps/:app", Overview],
-  ["/apps/:app/channels", Channels],
-  ["/apps/:app/channels/:channel", Channel],
-  ["/apps/:app/peers", Peers],
-  ["/apps/:app/peers/:peer", Peer],
-  ["/apps/:app/console", Console],
-  ["/apps/:app/keys", Keys],
-  ["/apps/:app/keys/:key", Key],
-  ["/apps/:app/rules", ChannelRules],
-  ["/apps/:app/rooms", Rooms],
-  ["/apps/:app/rooms/~new", NewRoom],
-  ["/apps/:app/rooms/:room", Room],
-  ["/apps/:app/rooms/:room/edit", EditRoom],
-  ["/apps/:app/meetings", Meetings],
-  ["/apps/:app/meetings/:meeting", Meeting],
-  ["/apps/:app/recordings", Recordings],
-  ["/apps/:app/recordings/:recording", Recording],
-  ["/apps/:app/webhooks", Webhooks],
-  ["/apps/:app/webhooks/:webhook", Webhook],
-  ["/apps/:app/usage", Usage],
-  ["/apps/:app/data", Data],
-  ["/apps/:app/why-not", WhyNot],
+const overview = script(() => import("./scripts/overview.ts"));
+const live = script(() => import("./scripts/live.ts"));
+const application = script(() => import("./scripts/application.ts"));
+const meetings = script(() => import("./scripts/meetings.ts"));
+const service = script(() => import("./scripts/service.ts"));
+
+const ROUTES: readonly Route[] = [
+  ["/", overview, () => overview.pages()?.Overview],
+  ["/console", live, () => live.pages()?.Console],
+  ["/why-not", live, () => live.pages()?.WhyNot],
+  ["/data", service, () => service.pages()?.Data],
+  ["/nodes", service, () => service.pages()?.Nodes],
+  ["/backups", service, () => service.pages()?.Backups],
+  ["/audit", service, () => service.pages()?.Audit],
+  ["/operators", service, () => service.pages()?.Operators],
+  ["/settings", service, () => service.pages()?.Settings],
+  ["/new-application", application, () => application.pages()?.NewApp],
+  ["/apps/:app", overview, () => overview.pages()?.Overview],
+  ["/apps/:app/channels", live, () => live.pages()?.Channels],
+  ["/apps/:app/channels/:channel", live, () => live.pages()?.Channel],
+  ["/apps/:app/peers", live, () => live.pages()?.Peers],
+  ["/apps/:app/peers/:peer", live, () => live.pages()?.Peer],
+  ["/apps/:app/console", live, () => live.pages()?.Console],
+  ["/apps/:app/keys", application, () => application.pages()?.Keys],
+  ["/apps/:app/keys/:key", application, () => application.pages()?.Key],
+  ["/apps/:app/rules", live, () => live.pages()?.ChannelRules],
+  ["/apps/:app/rooms", meetings, () => meetings.pages()?.Rooms],
+  ["/apps/:app/rooms/~new", meetings, () => meetings.pages()?.NewRoom],
+  ["/apps/:app/rooms/:room", meetings, () => meetings.pages()?.Room],
+  ["/apps/:app/rooms/:room/edit", meetings, () => meetings.pages()?.EditRoom],
+  ["/apps/:app/meetings", meetings, () => meetings.pages()?.Meetings],
+  ["/apps/:app/meetings/:meeting", meetings, () => meetings.pages()?.Meeting],
+  ["/apps/:app/recordings", meetings, () => meetings.pages()?.Recordings],
+  ["/apps/:app/recordings/:recording", meetings, () => meetings.pages()?.Recording],
+  ["/apps/:app/webhooks", application, () => application.pages()?.Webhooks],
+  ["/apps/:app/webhooks/:webhook", application, () => application.pages()?.Webhook],
+  ["/apps/:app/usage", overview, () => overview.pages()?.Usage],
+  ["/apps/:app/data", service, () => service.pages()?.Data],
+  ["/apps/:app/why-not", live, () => live.pages()?.WhyNot],
 ];
 
-export function pageOf(path: string) {
-  for (const [pattern, Component] of ROUTES) {
+function routeOf(path: string): { readonly route: Route; readonly at: PageParameters } | undefined {
+  for (const route of ROUTES) {
+    const [pattern] = route;
     const at = matchPath(pattern === "/" ? "" : pattern, path === "/" ? "" : path);
-    if (at) return <Component at={at} />;
+    if (at) return { route, at };
   }
-  return <NotFound />;
+  return undefined;
+}
+
+export function pageOf(path: string) {
+  const found = routeOf(path);
+  if (!found) return <NotFound />;
+  const {
+    route: [, script, find],
+    at,
+  } = found;
+  return <Later script={script} find={find} at={at} />;
+}
+
+/** Begins to load what the page needs, such as while the service is asked who is signed in. */
+export function preload(path: string): void {
+  void routeOf(path)?.route[1].load();
 }

@@ -35,6 +35,9 @@ const NO_ROOM = "meeting/no-room.ts";
 const RECOVER = "recover/recover.ts";
 export const RECOVER_NAME = "recover.js";
 
+/** The dashboard's script, which loads its pages' scripts as they are needed. */
+const DASHBOARD = "dashboard/main.tsx";
+
 /** Draws the dashboard's charts: a script that only its overview loads. */
 const PLOTS = "dashboard/ui/plot.ts";
 
@@ -106,7 +109,7 @@ function keptParts({ pages, assets, client }: Bundle): Omit<Manifest, "stamp" | 
 }
 
 async function build(): Promise<Bundle> {
-  const [texts, workers, languages, noRooms, [client], [recover], plots] = await Promise.all([
+  const [texts, workers, languages, noRooms, [client], [recover], plots, dashboard] = await Promise.all([
     bundled("the pages of web/", {
       entrypoints: PAGES.map((name) => join(WEB, name, "index.html")),
       root: WEB,
@@ -134,6 +137,12 @@ async function build(): Promise<Bundle> {
       naming: { entry: "[name]-[hash].[ext]" },
       plugins: [withoutUnusedPaths],
     }),
+    bundled("the dashboard", {
+      entrypoints: [join(WEB, DASHBOARD)],
+      splitting: true,
+      naming: { entry: "dashboard-[hash].[ext]", chunk: "[name]-[hash].[ext]" },
+      define: { "process.env.NODE_ENV": '"production"' },
+    }),
   ]);
   // They are loaded by their addresses, which the bundler does not write into the pages by itself.
   const worker = `${ASSETS_PATH}${workers[0]?.[0] ?? ""}`;
@@ -143,12 +152,16 @@ async function build(): Promise<Bundle> {
     .join("&amp;");
   const noRoom = `${ASSETS_PATH}${noRooms[0]?.[0] ?? ""}`;
   const plot = `${ASSETS_PATH}${plots[0]?.[0] ?? ""}`;
+  const scripts = scriptsOf(dashboard);
   const htmlOf = (name: PageName): string =>
     (texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "")
       .replace('data-uploads=""', `data-uploads="${worker}"`)
       .replace('data-texts=""', `data-texts="${addresses}"`)
       .replace('data-no-room=""', `data-no-room="${noRoom}"`)
       .replace('data-plots=""', `data-plots="${plot}"`)
+      // A page without a script of its own is given an empty one.
+      .replace(EMPTY_SCRIPT, (tag) => (name === "dashboard" ? "" : tag))
+      .replace("<head>", name === "dashboard" ? `<head>${scripts}` : "<head>")
       .replace("<head>", `<head><script src="${ASSETS_PATH}${RECOVER_NAME}"></script>`);
   const files = [
     ...texts.filter(([path]) => !path.endsWith(".html")),
@@ -156,6 +169,7 @@ async function build(): Promise<Bundle> {
     ...languages,
     ...noRooms,
     ...plots,
+    ...dashboard,
     [RECOVER_NAME, recover?.[1] ?? ""] as const,
   ];
   return {
@@ -163,6 +177,16 @@ async function build(): Promise<Bundle> {
     assets: new Map(files.map(([path, text]) => [path, pack(text)])),
     client: pack(client?.[1] ?? ""),
   };
+}
+
+const EMPTY_SCRIPT = /<script type="module"[^>]*><\/script>/;
+
+/** The tags that load the dashboard's first script, and with it what that imports at once. */
+function scriptsOf(files: readonly (readonly [string, string])[]): string {
+  const [path, text] = files.find(([path]) => path.startsWith("dashboard-")) ?? ["", ""];
+  const imported = [...text.matchAll(/(?:from|import)"\.\/([^"]+)"/g)].map(([, name = ""]) => name);
+  const preloads = imported.map((name) => `<link rel="modulepreload" href="${ASSETS_PATH}${name}">`);
+  return `<script type="module" src="${ASSETS_PATH}${path}"></script>${preloads.join("")}`;
 }
 
 /** The files that the bundler makes: path and text. */

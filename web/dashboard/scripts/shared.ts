@@ -1,0 +1,22 @@
+/**
+ * What more than one script of pages needs. Each of them imports this file, as main.tsx does: the bundler makes one file for all modules that
+ * the same scripts need, and without it these would be twenty files of one kilobyte.
+ */
+import "../../../src/protocol/actions.ts";
+import "../address/links.ts";
+import "../address/public-address.ts";
+import "../drafts/draft.ts";
+import "../drafts/rule-draft.ts";
+import "../drafts/scope.ts";
+import "../live/meetings.ts";
+import "../live/nodes.ts";
+import "../live/origin.ts";
+import "../pages/keys/snippets.ts";
+import "../pages/not-found.tsx";
+import "../text/format.ts";
+import "../ui/bar.tsx";
+import "../ui/byte-limit.tsx";
+import "../ui/list-foot.tsx";
+import "../ui/node-badges.tsx";
+import "../ui/table.tsx";
+import "../ui/values.tsx";
