@@ -41,7 +41,10 @@ export function Header() {
         onClick={() => togglePanel("people")}
       >
         <Icon name="people" />
-        <span>{counted(people, "peopleOne", "peopleOther")}</span>
+        <span class="head-number" aria-hidden="true">
+          {people}
+        </span>
+        <span class="head-count">{counted(people, "peopleOne", "peopleOther")}</span>
         {waiting > 0 && <span class="badge accent">{counted(waiting, "waitingOne", "waitingOther")}</span>}
       </button>
     </header>
