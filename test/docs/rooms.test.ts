@@ -78,7 +78,7 @@ test("every command of the page does what it says", async () => {
 
 test("without a resolver that knows demo.localhost, each of the alternatives does the same", async () => {
   const { port } = new URL(server.url);
-  const script = block(PAGE, "sh", "Where demo.localhost is not found").replaceAll(
+  const script = block(PAGE, "sh", "If demo.localhost is not found").replaceAll(
     "localhost:8080",
     `localhost:${port}`,
   );
