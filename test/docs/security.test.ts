@@ -8,7 +8,7 @@ import { CREDENTIAL_FORMS } from "../support/credential-forms.ts";
 import { CREDENTIALS, DERIVED_KEYS, MADE_BY } from "../support/credentials.ts";
 import { PROJECT, readPage } from "./support/page.ts";
 
-const COLUMNS = ["credential", "entropy", "lifetime", "where it may appear", "what ends it"];
+const COLUMNS = ["credential", "entropy", "lifetime", "where it may appear", "what invalidates it"];
 
 const cellsOf = (row: string): string[] =>
   row

@@ -59,7 +59,7 @@ const HMAC_SHA256 = signatureOf(new Links(Buffer.alloc(32)).uploadProof(anAppId(
 export const CREDENTIALS: readonly Credential[] = [
   {
     name: "admin token",
-    entropy: `${ofText(newAdminToken())}; one that you choose has at least ${ADMIN_TOKEN_MIN_CHARS} characters`,
+    entropy: `${ofText(newAdminToken())}; at least ${ADMIN_TOKEN_MIN_CHARS} characters if you choose it`,
     lives: "until it is replaced",
   },
   {
