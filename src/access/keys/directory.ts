@@ -100,15 +100,15 @@ export class Directory {
     return existing(await this.store.app(idOrName), "application");
   }
 
-  /** In the order of their creation; `after` is the last key of the page before. */
-  async keysPage(limit: number, app?: string, after?: string): Promise<KeyRow[]> {
+  /** In the order of their creation; `after` is the last key of the page before. `isRevoked`: only those, or only the others. */
+  async keysPage(limit: number, app?: string, after?: string, isRevoked?: boolean): Promise<KeyRow[]> {
     // Continuing somewhere else would make a reader of all pages begin from the start, without end.
     if (after !== undefined && !(await this.store.key(after)))
       throw new Problem(
         "invalid_request",
         "after: this key does not exist, or no longer does; use next from the previous page, or start with the first page",
       );
-    return this.store.keysPage(limit, app === undefined ? undefined : (await this.app(app)).id, after);
+    return this.store.keysPage(limit, app === undefined ? undefined : (await this.app(app)).id, after, isRevoked);
   }
 
   async key(id: string): Promise<KeyRow> {

@@ -153,11 +153,20 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       method: "GET",
       path: root,
       summary: "List keys in order of creation, including revoked ones",
-      query: () => paging().extend({ app: z.string().describe("Id or name; absent: of all applications.").optional() }),
+      query: () =>
+        paging().extend({
+          app: z.string().describe("Id or name; absent: of all applications.").optional(),
+          revoked: z
+            .enum(["true", "false"])
+            .describe("true: only revoked keys; false: only the others. Absent: all.")
+            .optional(),
+        }),
       response: () => z.object({ data: z.array(key()), next: z.string().nullable() }),
       problems: ["not_found"],
-      handle: async (_call, { query: { app, limit, after } }) =>
-        pageOf(await directory.keysPage(limit + 1, app, after), limit, (row) => row.id, fieldsOf),
+      handle: async (_call, { query: { app, limit, after, revoked } }) => {
+        const isRevoked = revoked === undefined ? undefined : revoked === "true";
+        return pageOf(await directory.keysPage(limit + 1, app, after, isRevoked), limit, (row) => row.id, fieldsOf);
+      },
     }),
     endpoint({
       ...reading,

@@ -148,8 +148,8 @@ export interface Reads {
   key(id: string): Promise<KeyRow | undefined>;
   /** Keys of one application or of all, also revoked ones. */
   keys(app?: AppId): Promise<KeyRow[]>;
-  /** The same in pages, in the order of creation; `after` is the last key of the page before. */
-  keysPage(limit: number, app?: AppId, after?: string): Promise<KeyRow[]>;
+  /** The same in pages, in the order of creation; `after` is the last key of the page before. `isRevoked`: only those, or only the others. */
+  keysPage(limit: number, app?: AppId, after?: string, isRevoked?: boolean): Promise<KeyRow[]>;
   /** Newest first. */
   secrets(keyId: string): Promise<SecretRow[]>;
   meta(name: string): Promise<string | undefined>;

@@ -46,18 +46,20 @@ export class SqlReads implements Reads {
     return rows.map(toKey);
   }
 
-  async keysPage(limit: number, app?: AppId, after?: string): Promise<KeyRow[]> {
+  async keysPage(limit: number, app?: AppId, after?: string, isRevoked?: boolean): Promise<KeyRow[]> {
     const last = after === undefined ? undefined : await this.key(after);
     const created = last?.created ?? 0;
     const id = last?.id ?? "";
+    const [from, to] = isRevoked === undefined ? [0, 1] : [Number(isRevoked), Number(isRevoked)];
     const rows: DbRow[] = await this.run((sql) =>
       app === undefined
         ? sql`
-          SELECT * FROM keys WHERE created > ${created} OR (created = ${created} AND id > ${id})
+          SELECT * FROM keys WHERE (created > ${created} OR (created = ${created} AND id > ${id})) 
+            AND CASE WHEN revoked IS NULL THEN 0 ELSE 1 END IN (${from}, ${to})
           ORDER BY created, id LIMIT ${limit}`
         : sql`
           SELECT * FROM keys WHERE app = ${app} AND (created > ${created} OR (created = ${created} AND id > ${id}))
-          ORDER BY created, id LIMIT ${limit}`,
+          AND CASE WHEN revoked IS NULL THEN 0 ELSE 1 END IN (${from}, ${to}) ORDER BY created, id LIMIT ${limit}`,
     );
     return rows.map(toKey);
   }

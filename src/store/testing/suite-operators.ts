@@ -127,6 +127,8 @@ export function operatorsSuite(newPlace: NewPlace): void {
       expect((await store.apps()).filter(({ consolePayloads }) => consolePayloads).map(({ id }) => id)).toEqual([P2]);
       expect((await store.keysPage(3, P1)).map(({ id }) => id)).toEqual(["p1", "p2", "p3"]);
       expect((await store.keysPage(3, P1, "p3")).map(({ id }) => id)).toEqual(["p4", "p5"]);
+      expect((await store.keysPage(3, P1, undefined, false)).map(({ id }) => id)).toEqual(["p1", "p2", "p3"]);
+      expect(await store.keysPage(3, P1, undefined, true)).toEqual([]);
       expect((await store.keysPage(3, undefined, "other")).map(({ id }) => id)).toEqual(["p1", "p2", "p3"]);
     });
   });

@@ -66,7 +66,7 @@ test("on every page where it can appear", async () => {
     ["/apps/shop/usage", `Plan ${IMAGE}`],
     [`/audit?what=${encoded("operator created")}`, "operator created"],
     ["/operators", OPERATOR],
-    [`/settings?search=${encoded(SCRIPT)}`, "No setting fits the search."],
+    [`/settings?search=${encoded(SCRIPT)}`, "No setting matches the search."],
     [`/${encoded(IMAGE)}`, "There is no such page"],
     [`/apps/${encoded(IMAGE)}/keys`, "There is no such application", `“${IMAGE}”`],
   ];

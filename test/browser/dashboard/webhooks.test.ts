@@ -132,7 +132,7 @@ test("a webhook is created, tested, followed as it fails and recovers, disabled 
   await page.waitForURL(/status=failed/);
   await row(page, "Deliveries", "200").waitFor({ state: "detached" });
   await page.getByLabel("Event", { exact: true }).selectOption("peer.left");
-  await page.getByText("No attempt fits the filters.").waitFor();
+  await page.getByText("No attempt matches the filters.").waitFor();
   await page.getByLabel("Event", { exact: true }).selectOption("room.created");
   await link(failed.first(), "room.created").click();
   const details = dialog(page, /^room.created, attempt/);

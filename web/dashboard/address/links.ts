@@ -5,7 +5,7 @@ import { BASE } from "./router.ts";
 const ofApp = (app: string, page: string): string => `${BASE}/apps/${segment(app)}/${page}`;
 
 export const channelPage = (app: string, channel: string): string => ofApp(app, `channels/${segment(channel)}`);
-export const peersPage = (app: string, prefix = ""): string => ofApp(app, `peers${query({ prefix })}`);
+export const peersPage = (app: string, search = ""): string => ofApp(app, `peers${query({ search })}`);
 export const peerPage = (app: string, peer: string): string => ofApp(app, `peers/${segment(peer)}`);
 export const keysPage = (app: string): string => ofApp(app, "keys");
 export const keyPage = (app: string, key: string): string => ofApp(app, `keys/${segment(key)}`);

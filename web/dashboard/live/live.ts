@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { ApiError, get } from "../api/client.ts";
 import type { Storage } from "../api/room-types.ts";
 import type { List } from "../api/types.ts";
+import { follow } from "./freshness.ts";
 import { refreshed } from "./sorted-rows.ts";
 import { reloaded } from "./whole-list.ts";
 
@@ -46,7 +47,7 @@ export function useLive<T>(path: string | undefined, { everyMs }: Options = {}):
   useEffect(() => {
     data.value = undefined;
     error.value = undefined;
-    return repeated(everyMs, reload);
+    return path === undefined ? undefined : repeatedOnPage(everyMs, reload);
   }, [path, everyMs]);
   return { data: data.value, error: error.value, reload: async () => void (await reload()) };
 }
@@ -94,17 +95,45 @@ export function repeated(
   };
 }
 
+/** As `repeated`, and the page says how fresh it is. */
+function repeatedOnPage(
+  everyMs: number | undefined,
+  run: (signal?: AbortSignal) => Promise<ApiError | undefined>,
+): () => void {
+  const noted = async (signal?: AbortSignal): Promise<ApiError | undefined> => {
+    const error = await run(signal);
+    if (!error) following.loaded();
+    else if (isPassing(error)) following.failed();
+    else following.refused();
+    return error;
+  };
+  const following = follow(everyMs, () => noted());
+  const stop = repeated(everyMs, noted);
+  return () => {
+    stop();
+    following.end();
+  };
+}
+
 export interface LiveList<T> extends Live<readonly T[]> {
   /** Says which rows are in view: of a list with keys only these are loaded anew. */
   readonly look: (from: number, to: number) => void;
   readonly hasMore: boolean;
   readonly loadMore: () => Promise<void>;
+  /** The list to its end, or as far as `max` rows. */
+  readonly all: (max: number) => Promise<WholeList<T>>;
   /** false: a node has not responded, and its part of the list is missing. */
   readonly isComplete: boolean;
   /** How many there are in all, where the call says it. */
   readonly total: number | undefined;
   /** What all recordings of the application take. */
   readonly storage: Storage | undefined;
+}
+
+export interface WholeList<T> {
+  readonly rows: readonly T[];
+  /** There are more. */
+  readonly isCut: boolean;
 }
 
 const PAGE = 100;
@@ -215,10 +244,21 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
     rows.value = undefined;
     next.value = null;
     error.value = undefined;
-    return repeated(everyMs, reload);
+    return path === undefined ? undefined : repeatedOnPage(everyMs, reload);
   }, [path, everyMs]);
+  const all = async (max: number): Promise<WholeList<T>> => {
+    const found: T[] = [];
+    let after: string | undefined;
+    do {
+      const answer = await page(Math.min(limitMax, max), after);
+      found.push(...rowsOf(answer));
+      after = answer.next ?? undefined;
+    } while (after !== undefined && found.length < max);
+    return { rows: found.slice(0, max), isCut: after !== undefined || found.length > max };
+  };
   return {
     data: rows.value,
+    all,
     look: (from, to) => {
       view.current = { from, to };
     },

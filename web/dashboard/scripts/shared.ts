@@ -16,6 +16,7 @@ import "../pages/not-found.tsx";
 import "../text/format.ts";
 import "../ui/bar.tsx";
 import "../ui/byte-limit.tsx";
+import "../ui/download.tsx";
 import "../ui/list-foot.tsx";
 import "../ui/node-badges.tsx";
 import "../ui/table.tsx";

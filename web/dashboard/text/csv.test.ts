@@ -8,7 +8,8 @@ const COLUMNS = [
   { title: "Size, bytes", value: ({ size }: { size?: number | null }) => size },
 ];
 
-const nameCell = (name: string): string => csvOf(COLUMNS.slice(0, 1), [{ name }]).split("\r\n").slice(1, -1).join("\r\n");
+const nameCell = (name: string): string =>
+  csvOf(COLUMNS.slice(0, 1), [{ name }]).split("\r\n").slice(1, -1).join("\r\n");
 
 test("a header, a line per row, and only columns with a value", () => {
   expect(csvOf(COLUMNS, [{ name: "a", size: -1 }, { name: "b", size: null }, { name: "" }])).toBe(

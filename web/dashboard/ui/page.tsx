@@ -3,12 +3,16 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../api/client.ts";
+import { freshness } from "../live/freshness.ts";
 import { isPassing, retryNow } from "../live/live.ts";
+import { clock } from "../text/format.ts";
 import { Notice } from "./notice.tsx";
 
 interface PageProps {
   readonly title: string;
-  /** Beside the title: buttons, a choice of range. */
+  /** Whether it is live, if the page itself knows: a stream. */
+  readonly mark?: ComponentChildren;
+  /** On the right of the title: buttons, a choice of range. */
   readonly actions?: ComponentChildren;
   /** A sentence below the title. */
   readonly intro?: ComponentChildren;
@@ -24,6 +28,7 @@ interface PageProps {
 
 export function Page({
   title,
+  mark,
   actions,
   intro,
   isReady = true,
@@ -44,9 +49,12 @@ export function Page({
   return (
     <>
       <header class="page-head">
-        <h1 ref={heading} tabIndex={-1}>
-          {title}
-        </h1>
+        <div class="page-title">
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          <span class="fresh">{mark ?? (!isMissing && <FreshMark />)}</span>
+        </div>
         {isShown && !isMissing && actions && <div class="page-actions">{actions}</div>}
         {isShown && intro && <p class="muted page-intro">{intro}</p>}
       </header>
@@ -59,6 +67,31 @@ export function Page({
       {isReady && !isMissing && children}
     </>
   );
+}
+
+/** How fresh the page is. That the service is lost is said in full below the title, and announced there. */
+function FreshMark() {
+  const now = freshness.value;
+  if (!now) return null;
+  switch (now.state) {
+    case "followed":
+      return (
+        <span class="mark live" title="This page loads anew by itself">
+          Every {now.everySec} s
+        </span>
+      );
+    case "once":
+      return (
+        <span class="mark">
+          As of {clock(now.at * 1000)} ·{" "}
+          <button type="button" class="link-button" onClick={now.reload}>
+            Refresh
+          </button>
+        </span>
+      );
+    case "lost":
+      return <span class="mark lost">{now.at === undefined ? "Not loaded" : `As of ${clock(now.at * 1000)}`}</span>;
+  }
 }
 
 const Failed = ({ error, isReady }: { readonly error: ApiError; readonly isReady: boolean }) => (

@@ -2,19 +2,11 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { whole } from "../text/format.ts";
+import type { Column } from "./columns.ts";
+import { ColumnTitle, isSortable, useSorted } from "./sorting.tsx";
 
-export interface Column<T> {
-  readonly title: string;
-  readonly cell: (row: T) => ComponentChildren;
-  /** Aligned right. */
-  readonly isNumber?: boolean;
-  /** Left out where the table is narrow. */
-  readonly isMinor?: boolean;
-  /** A second line of the cell where minor columns are left out: the most important of them. One line, as the rows are not to grow. */
-  readonly below?: (row: T) => ComponentChildren;
-  /** Percent of the whole. Columns without one share the rest. */
-  readonly width?: number;
-}
+export type { Column } from "./columns.ts";
 
 interface TableProps<T> {
   /** What the table lists, for screen readers. */
@@ -32,24 +24,33 @@ interface TableProps<T> {
   readonly isFixed?: boolean;
   readonly hasMore?: boolean;
   readonly loadMore?: () => void;
+  /** The parameter of the address that has what the rows are sorted by. Absent: they stay in their order. */
+  readonly sortIn?: string;
+  /** Columns that the call itself sorts by, and how the parameter names them. */
+  readonly sortedByCall?: Readonly<Record<string, string>>;
   /** Gets the rows in view, with some above and below. */
   readonly onLook?: (from: number, to: number) => void;
 }
 
-/** Also the height of a row in styles/layout.css. */
+/** Also the height of a row in styles/tables.css, before one is drawn. */
 const ROW_PX = 41;
 /** Rows drawn above and below what is in view. */
 const MARGIN_ROWS = 20;
 /** Tables up to this length are drawn whole. */
 const WHOLE_ROWS = 60;
 
-const classOf = <T,>({ isNumber, isMinor }: Column<T>): string =>
-  [isNumber && "number", isMinor && "minor"].filter(Boolean).join(" ");
+const classOf = <T,>({ isNumber, isMinor, isMedium }: Omit<Column<T>, "cell">): string =>
+  [isNumber && "number", isMinor && "minor", isMedium && "medium"].filter(Boolean).join(" ");
+
+const widthOf = <T,>({ width, rem }: Omit<Column<T>, "cell">): string | undefined => {
+  if (rem !== undefined) return `${rem}rem`;
+  return width === undefined ? undefined : `${width}%`;
+};
 
 export function Table<T>({
   label,
   columns,
-  rows,
+  rows: given,
   keyOf,
   empty,
   isVirtual,
@@ -57,18 +58,25 @@ export function Table<T>({
   isFixed,
   hasMore,
   loadMore,
+  sortIn,
+  sortedByCall,
   onLook,
 }: TableProps<T>) {
+  const { rows, order } = useSorted(given, columns, sortIn, sortedByCall);
+  // Rows that are sorted here may be anywhere in the list.
+  const isMixed = rows !== given;
   const body = useRef<HTMLTableSectionElement>(null);
   const first = useSignal(0);
   const last = useSignal(60);
+  const rowPx = useSignal(ROW_PX);
   useEffect(() => {
     if (!isVirtual) return;
     const look = (): void => {
       const top = body.current?.getBoundingClientRect().top ?? 0;
-      first.value = Math.max(0, Math.floor(-top / ROW_PX) - MARGIN_ROWS);
-      last.value = Math.ceil((innerHeight - top) / ROW_PX) + MARGIN_ROWS;
-      onLook?.(first.value, last.value);
+      rowPx.value = body.current?.querySelector<HTMLElement>("[aria-rowindex]")?.offsetHeight || ROW_PX;
+      first.value = Math.max(0, Math.floor(-top / rowPx.value) - MARGIN_ROWS);
+      last.value = Math.ceil((innerHeight - top) / rowPx.value) + MARGIN_ROWS;
+      onLook?.(isMixed ? 0 : first.value, isMixed ? rows.length : last.value);
       if (hasMore && last.value >= rows.length) loadMore?.();
     };
     look();
@@ -78,8 +86,8 @@ export function Table<T>({
       removeEventListener("scroll", look);
       removeEventListener("resize", look);
     };
-  }, [isVirtual, hasMore, loadMore, rows.length]);
-  useKeptPlace(body, rows, keyOf);
+  }, [isVirtual, hasMore, loadMore, rows.length, isMixed]);
+  useKeptPlace(body, rows, keyOf, rowPx.value);
   if (rows.length === 0) return <>{empty}</>;
   const isPartial = isVirtual && rows.length > WHOLE_ROWS;
   const from = isPartial ? Math.min(first.value, rows.length - 1) : 0;
@@ -87,26 +95,42 @@ export function Table<T>({
   return (
     <div class="table-frame">
       <table
-        class={[isVirtual && "virtual", isFixed && "fixed", isStacked && "stacked"].filter(Boolean).join(" ")}
+        class={[
+          isVirtual && "virtual",
+          isFixed && "fixed",
+          isStacked && "stacked",
+          columns.some(({ below }) => below) && "two-lines",
+        ]
+          .filter(Boolean)
+          .join(" ")}
         aria-label={label}
         aria-rowcount={hasMore ? -1 : rows.length + 1}
       >
         <colgroup>
-          {columns.map(({ title, width, ...rest }) => (
-            <col key={title} class={classOf(rest as Column<T>)} width={width === undefined ? undefined : `${width}%`} />
+          {columns.map((column) => (
+            <col key={column.title} class={classOf(column)} style={{ width: widthOf(column) }} />
           ))}
         </colgroup>
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.title} scope="col" class={classOf(column)}>
-                {column.title}
+              <th
+                key={column.title}
+                scope="col"
+                class={classOf(column)}
+                aria-sort={order?.column === column ? order.direction : undefined}
+              >
+                {sortIn !== undefined && isSortable(column, sortedByCall) ? (
+                  <ColumnTitle column={column} order={order} parameter={sortIn} byCall={sortedByCall} />
+                ) : (
+                  column.title
+                )}
               </th>
             ))}
           </tr>
         </thead>
         <tbody ref={body}>
-          <Space rows={from} />
+          <Space px={from * rowPx.value} />
           {rows.slice(from, to).map((row, at) => (
             <tr key={keyOf(row)} aria-rowindex={isVirtual ? from + at + 2 : undefined}>
               {columns.map((column) => (
@@ -117,9 +141,12 @@ export function Table<T>({
               ))}
             </tr>
           ))}
-          <Space rows={rows.length - to} />
+          <Space px={(rows.length - to) * rowPx.value} />
         </tbody>
       </table>
+      {isMixed && hasMore && (
+        <p class="list-foot muted small">Sorted among the {whole(rows.length)} loaded; scroll for more.</p>
+      )}
       {hasMore && !isVirtual && (
         <button type="button" class="more" onClick={loadMore}>
           Show more
@@ -142,6 +169,7 @@ function useKeptPlace<T>(
   body: { readonly current: HTMLTableSectionElement | null },
   rows: readonly T[],
   keyOf: (row: T) => string,
+  rowPx: number,
 ): void {
   const drawn = useRef(rows);
   // While this renders, the page still has the rows as they were.
@@ -153,7 +181,7 @@ function useKeptPlace<T>(
     const now = rows.findIndex((row) => keyOf(row) === key);
     // A row that is gone leaves its place to the next one.
     if (now < 0) return;
-    const moved = element.isConnected ? element.getBoundingClientRect().top - top : (now - index) * ROW_PX;
+    const moved = element.isConnected ? element.getBoundingClientRect().top - top : (now - index) * rowPx;
     if (Math.abs(moved) >= 1) scrollBy({ top: moved, behavior: "instant" });
   }, [rows]);
 }
@@ -178,9 +206,9 @@ function placeIn<T>(
 }
 
 /** Takes the place of rows that are not drawn. One cell: spanning columns that are hidden where narrow would bring them back, empty. */
-const Space = ({ rows }: { readonly rows: number }) =>
-  rows > 0 ? (
+const Space = ({ px }: { readonly px: number }) =>
+  px > 0 ? (
     <tr>
-      <td class="space" style={{ height: `${rows * ROW_PX}px` }} />
+      <td class="space" style={{ height: `${px}px` }} />
     </tr>
   ) : null;

@@ -86,6 +86,11 @@ export function liveChannelEndpoints(
       query: () =>
         z.object({
           prefix: z.string().max(CHANNEL_MAX_BYTES).describe("Only names that begin with this.").optional(),
+          contains: z
+            .string()
+            .max(CHANNEL_MAX_BYTES)
+            .describe("Only names with this in them, in the same case.")
+            .optional(),
           sort: z.enum(["name", "rate"]).describe("rate: the busiest first, one page only. Absent: name.").optional(),
           limit: limit(LIVE_PAGE_MAX, 100),
           after: after(),
@@ -94,7 +99,8 @@ export function liveChannelEndpoints(
       problems: ["not_found"],
       handle: async (call, { query }) => {
         const spaceId = spaceOf((await appIn(call)).id);
-        const request = { app: spaceId, prefix: query.prefix ?? "", limit: query.limit, after: query.after };
+        const { prefix = "", contains, limit, after } = query;
+        const request = { app: spaceId, prefix, contains, limit, after };
         const { data, ...rest } = await (query.sort === "rate" ? channels.busiest(request) : channels.page(request));
         const rules = keyring.rulesOf(spaceId);
         return { data: data.map((line) => ({ ...line, history: historyOf(rules.ruleFor(line.channel)) })), ...rest };

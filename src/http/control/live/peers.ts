@@ -98,6 +98,11 @@ export function livePeerEndpoints(
       query: () =>
         z.object({
           prefix: z.string().max(PEER_ID_MAX_CHARS).describe("Only ids that begin with this.").optional(),
+          contains: z
+            .string()
+            .max(PEER_ID_MAX_CHARS)
+            .describe("Only ids with this in them, in the same case.")
+            .optional(),
           limit: limit(LIVE_PAGE_MAX, 100),
           after: z.string().max(PEER_ID_MAX_CHARS).describe("`next` of the previous page.").optional(),
         }),
@@ -105,7 +110,8 @@ export function livePeerEndpoints(
       problems: ["not_found"],
       handle: async (call, { query }) => {
         const { id } = await appIn(call);
-        const request = { app: spaceOf(id), prefix: query.prefix ?? "", limit: query.limit, after: query.after };
+        const { prefix = "", contains, limit, after } = query;
+        const request = { app: spaceOf(id), prefix, contains, limit, after };
         const { data, ...rest } = await peers.page(request);
         return { data: data.map(({ sinceMs, ...line }) => ({ ...line, since: toSeconds(sinceMs) })), ...rest };
       },

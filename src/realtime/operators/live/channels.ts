@@ -56,6 +56,8 @@ const pageRequest = lazily(() =>
   z.object({
     app: spaceId(),
     prefix: channelName(),
+    /** Nodes of earlier versions do not know it: the lists of all are searched again. */
+    contains: channelName().optional(),
     after: cursor(),
     limit: z.int().min(1).max(LIVE_PAGE_MAX),
   }),
@@ -128,8 +130,9 @@ export class LiveChannels {
       lines().parse(value),
     );
     const all = merged(answers.flat()).sort((one, other) => (one.channel < other.channel ? -1 : 1));
-    const data = all.slice(0, request.limit);
-    return { data, next: all.length > data.length ? (data.at(-1)?.channel ?? null) : null, isComplete };
+    const page = all.slice(0, request.limit);
+    const data = page.filter(({ channel }) => channel.includes(request.contains ?? ""));
+    return { data, next: all.length > page.length ? (page.at(-1)?.channel ?? null) : null, isComplete };
   }
 
   /** The channels with most messages, busiest first. */
@@ -148,7 +151,8 @@ export class LiveChannels {
     const names = found
       .sort(byRateDown)
       .slice(0, request.limit)
-      .map(({ channel }) => channel);
+      .map(({ channel }) => channel)
+      .filter((channel) => channel.includes(request.contains ?? ""));
     // A channel that is among the busiest on one node has connections on others too: they are asked for all of these.
     const named = await nodeRequests.gather(NAMED, { app, names }, (value) => lines().parse(value));
     const data = merged(named.answers.flat()).sort(byRateDown);
@@ -173,17 +177,17 @@ export class LiveChannels {
     return { peers, connections, ratePerSec, bytesPerSec, members, next, isComplete };
   }
 
-  private localPage({ app, prefix, after, limit }: PageRequest): LiveChannel[] {
+  private localPage({ app, after, limit, ...wanted }: PageRequest): LiveChannel[] {
     const first = new FirstOf<Channel>(limit + 1, (one, other) => one.name < other.name);
-    for (const channel of this.active(app, prefix))
+    for (const channel of this.active(app, wanted))
       if (after === undefined || channel.name > after) first.offer(channel);
     return this.linesOf(first.sorted());
   }
 
-  private localBusiest({ app, prefix, limit }: PageRequest): Infer<typeof busiest> {
+  private localBusiest({ app, limit, ...wanted }: PageRequest): Infer<typeof busiest> {
     const now = this.parts.clock.monotonicMs();
     const first = new FirstOf<Infer<typeof busiest>[number]>(limit, (one, other) => byRateDown(one, other) < 0);
-    for (const channel of this.active(app, prefix))
+    for (const channel of this.active(app, wanted))
       first.offer({ channel: channel.name, ratePerSec: rounded(channel.ratePerSec(now)) });
     return first.sorted();
   }
@@ -203,9 +207,14 @@ export class LiveChannels {
     return { ...this.figuresOf(channel), members: first.sorted().flatMap(memberHere) };
   }
 
-  private *active(spaceId: SpaceId, prefix: string): Generator<Channel> {
-    for (const channel of this.parts.spaces.get(spaceId)?.channels.values() ?? [])
-      if (channel.subscribers + channel.replaying > 0 && channel.name.startsWith(prefix)) yield channel;
+  private *active(
+    spaceId: SpaceId,
+    { prefix, contains = "" }: Pick<PageRequest, "prefix" | "contains">,
+  ): Generator<Channel> {
+    for (const channel of this.parts.spaces.get(spaceId)?.channels.values() ?? []) {
+      if (channel.subscribers + channel.replaying === 0) continue;
+      if (channel.name.startsWith(prefix) && channel.name.includes(contains)) yield channel;
+    }
   }
 
   private linesOf(channels: readonly Channel[]): LiveChannel[] {

@@ -66,6 +66,8 @@ const pageRequest = lazily(() =>
   z.object({
     app: spaceId(),
     prefix: peerName(),
+    /** Nodes of earlier versions do not know it: the lists of all are searched again. */
+    contains: peerName().optional(),
     after: peerName().optional(),
     limit: z.int().min(1).max(LIVE_PAGE_MAX),
   }),
@@ -119,8 +121,9 @@ export class LivePeers {
       byId.set(one.peerId, known ? added(known, one) : one);
     }
     const all = [...byId.values()].sort((one, other) => (one.peerId < other.peerId ? -1 : 1));
-    const data = all.slice(0, request.limit);
-    return { data, next: all.length > data.length ? (data.at(-1)?.peerId ?? null) : null, isComplete };
+    const page = all.slice(0, request.limit);
+    const data = page.filter(({ peerId }) => peerId.includes(request.contains ?? ""));
+    return { data, next: all.length > page.length ? (page.at(-1)?.peerId ?? null) : null, isComplete };
   }
 
   async one(request: OneRequest): Promise<PeerDetails> {
@@ -139,11 +142,11 @@ export class LivePeers {
     };
   }
 
-  private localPage({ app, prefix, after, limit }: PageRequest): LivePeer[] {
+  private localPage({ app, prefix, contains = "", after, limit }: PageRequest): LivePeer[] {
     const first = new FirstOf<Peer>(limit + 1, (one, other) => one.peerId < other.peerId);
     for (const peer of this.parts.spaces.get(app)?.peers.values() ?? []) {
       // A peer without a connection here is a member of a channel through another node.
-      if (!peer.isConnected || !peer.peerId.startsWith(prefix)) continue;
+      if (!peer.isConnected || !peer.peerId.startsWith(prefix) || !peer.peerId.includes(contains)) continue;
       if (after === undefined || peer.peerId > after) first.offer(peer);
     }
     return first.sorted().map(lineOf);

@@ -7,7 +7,8 @@ import { retentionText } from "../../drafts/rule-draft.ts";
 import { useDelayed, useKept, useList, useLive } from "../../live/live.ts";
 import { useOrigin } from "../../live/origin.ts";
 import { bytes, rate, whole } from "../../text/format.ts";
-import { Search, Segmented } from "../../ui/fields.tsx";
+import { DownloadCsv } from "../../ui/download.tsx";
+import { Search } from "../../ui/fields.tsx";
 import { ListFoot } from "../../ui/list-foot.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -16,49 +17,83 @@ import { Name, Snippet } from "../../ui/values.tsx";
 import { snippet } from "../keys/snippets.ts";
 
 const EVERY_MS = 3000;
-const SORTS = [
-  ["name", "By name"],
-  ["busiest", "Busiest"],
-] as const;
+/** The service knows which are the busiest; by anything else, the page sorts what it has. */
+const BUSIEST = "busiest";
+const SORTED_BY_CALL = { "Messages/s": BUSIEST };
 
 const nameOf = ({ channel }: ActiveChannel): string => channel;
 
 const columnsOf = (app: string): readonly Column<ActiveChannel>[] => [
-  { title: "Channel", cell: ({ channel }) => <Name href={channelPage(app, channel)}>{channel}</Name> },
+  {
+    title: "Channel",
+    value: nameOf,
+    cell: ({ channel }) => <Name href={channelPage(app, channel)}>{channel}</Name>,
+    below: ({ peers }) => (peers === 1 ? "1 peer" : `${whole(peers)} peers`),
+  },
   {
     title: "History",
+    value: ({ history }) => (history ? retentionText(history) : "none"),
     cell: ({ history }) => (history ? retentionText(history) : <span class="muted">none</span>),
     isMinor: true,
     width: 18,
   },
-  { title: "Peers", cell: ({ peers }) => whole(peers), isNumber: true, width: 12 },
-  { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 12 },
-  { title: "Messages/s", cell: ({ ratePerSec }) => rate(ratePerSec), isNumber: true, width: 14 },
-  { title: "Bytes/s", cell: ({ bytesPerSec }) => bytes(bytesPerSec), isNumber: true, isMinor: true, width: 14 },
+  {
+    title: "Peers",
+    value: ({ peers }) => peers,
+    cell: ({ peers }) => whole(peers),
+    isNumber: true,
+    isMedium: true,
+    rem: 6,
+  },
+  {
+    title: "Connections",
+    value: ({ connections }) => connections,
+    cell: ({ connections }) => whole(connections),
+    isNumber: true,
+    isMedium: true,
+    rem: 7.5,
+  },
+  {
+    title: "Messages/s",
+    value: ({ ratePerSec }) => ratePerSec,
+    cell: ({ ratePerSec }) => rate(ratePerSec),
+    isNumber: true,
+    rem: 7.5,
+  },
+  {
+    title: "Bytes/s",
+    value: ({ bytesPerSec }) => bytesPerSec,
+    cell: ({ bytesPerSec }) => bytes(bytesPerSec),
+    isNumber: true,
+    isMedium: true,
+    rem: 6,
+  },
 ];
 
 export function Channels({ at: { app = "" } }: { readonly at: PageParameters }) {
-  const typed = parameters.value.get("prefix") ?? "";
-  const sort = parameters.value.get("sort") === "busiest" ? "busiest" : "name";
-  const prefix = useDelayed({ value: typed });
-  const path = `/apps/${segment(app)}/channels${query({ prefix, sort: sort === "name" ? undefined : "rate" })}`;
-  const list = useList<ActiveChannel>(path, { everyMs: EVERY_MS, keyOf: sort === "name" ? nameOf : undefined });
+  const typed = parameters.value.get("search") ?? "";
+  const isBusiest = parameters.value.get("sort") === BUSIEST;
+  const contains = useDelayed({ value: typed });
+  const path = `/apps/${segment(app)}/channels${query({ contains, sort: isBusiest ? "rate" : undefined })}`;
+  const list = useList<ActiveChannel>(path, { everyMs: EVERY_MS, keyOf: isBusiest ? undefined : nameOf });
   const rows = useKept(list.data);
   return (
     <Page title="Channels" isReady={rows !== undefined} error={list.error} isComplete={list.isComplete}>
       <div class="toolbar">
         <Search
-          label="Find channels by the beginning of their name"
-          placeholder="Channels that begin with …"
+          label="Find channels by a part of their name"
+          placeholder="A part of the name"
           value={typed}
-          onInput={(value) => setParameters({ prefix: value })}
+          onInput={(value) => setParameters({ search: value })}
         />
-        <Segmented
-          label="Order"
-          value={sort}
-          options={SORTS}
-          onChange={(chosen) => setParameters({ sort: chosen === "name" ? "" : chosen })}
-        />
+        <span class="push">
+          <DownloadCsv
+            name={`channels-${app}`}
+            columns={columnsOf(app)}
+            rows={rows ?? []}
+            all={list.hasMore ? list.all : undefined}
+          />
+        </span>
       </div>
       <Card>
         <Table
@@ -67,25 +102,27 @@ export function Channels({ at: { app = "" } }: { readonly at: PageParameters }) 
           rows={rows ?? []}
           keyOf={nameOf}
           isVirtual
+          sortIn="sort"
+          sortedByCall={SORTED_BY_CALL}
           hasMore={list.hasMore}
           loadMore={list.loadMore}
           onLook={list.look}
-          empty={prefix ? <NoMatch prefix={prefix} /> : <NoChannels app={app} />}
+          empty={contains ? <NoMatch contains={contains} /> : <NoChannels app={app} />}
         />
-        <ListFoot list={list} what={sort === "busiest" ? "busiest channels" : "channels"} />
+        <ListFoot list={list} what={isBusiest ? "busiest channels" : "channels"} />
       </Card>
     </Page>
   );
 }
 
-const NoMatch = ({ prefix }: { readonly prefix: string }) => (
-  <Empty title={`No channel with subscribers begins with “${prefix}”.`}>
+const NoMatch = ({ contains }: { readonly contains: string }) => (
+  <Empty title={`No channel with subscribers has “${contains}” in its name.`}>
     Upper and lower case are different. A channel exists while a client is subscribed to it.
   </Empty>
 );
 
 function NoChannels({ app }: { readonly app: string }) {
-  const { data, error } = useLive<List<Key>>(`/signalling/keys${query({ app })}`);
+  const { data, error } = useLive<List<Key>>(`/signalling/keys${query({ app, revoked: "false" })}`);
   const origin = useOrigin();
   const key = data?.data.find(
     ({ type, revoked, actions }) => type === "publishable" && revoked === null && actions.includes("subscribe"),

@@ -2,14 +2,15 @@
 import { useSignal } from "@preact/signals";
 import { channelPage, peerPage } from "../../address/links.ts";
 import { parameters, setParameters } from "../../address/router.ts";
-import { query, remove } from "../../api/client.ts";
+import { get, query, remove } from "../../api/client.ts";
 import { mayChange } from "../../api/session.ts";
 import type { HistoryMessage, HistoryPage } from "../../api/types.ts";
 import { type Retention, retentionText } from "../../drafts/rule-draft.ts";
 import { currentApp } from "../../live/apps.ts";
-import { useKept, useLive } from "../../live/live.ts";
+import { useKept, useLive, type WholeList } from "../../live/live.ts";
 import { bytes } from "../../text/format.ts";
 import { confirm } from "../../ui/dialog.tsx";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { JsonCell, JsonDialog, type ShownJson } from "../../ui/json.tsx";
 import { Empty, Notice, toast } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
@@ -46,17 +47,48 @@ export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProp
   const json: Column<HistoryMessage> = {
     title: "Data",
     width: 40,
+    value: ({ data }) => JSON.stringify(data),
     cell: ({ data, from }) => (
       <JsonCell value={data} onOpen={() => (opened.value = { title: `Message from ${from}`, value: data })} />
     ),
   };
   const columns: readonly Column<HistoryMessage>[] = [
-    { title: "Time", width: 14, cell: ({ time }) => <Time at={time / 1000} /> },
-    { title: "From", cell: ({ from }) => <Name href={peerPage(app, from)}>{from}</Name> },
+    {
+      title: "Time",
+      rem: 6.5,
+      value: ({ time }) => time / 1000,
+      isTime: true,
+      cell: ({ time }) => <Time at={time / 1000} />,
+    },
+    { title: "From", value: ({ from }) => from, cell: ({ from }) => <Name href={peerPage(app, from)}>{from}</Name> },
     ...(hasData ? [json] : []),
-    { title: "Size", width: 10, isNumber: true, isMinor: hasData, cell: (one) => bytes(one.bytes) },
-    { title: "Id", width: 18, isMinor: true, cell: ({ id }) => (id === undefined ? "" : <Name>{id}</Name>) },
+    {
+      title: "Size",
+      rem: 6,
+      isNumber: true,
+      isMedium: hasData,
+      value: (one) => one.bytes,
+      cell: (one) => bytes(one.bytes),
+    },
+    {
+      title: "Id",
+      width: 18,
+      isMinor: true,
+      value: ({ id }) => id,
+      cell: ({ id }) => (id === undefined ? "" : <Name>{id}</Name>),
+    },
   ];
+  /** From the newest on. */
+  const all = async (max: number): Promise<WholeList<HistoryMessage>> => {
+    const found: HistoryMessage[] = [];
+    let isMore = true;
+    while (isMore && found.length < max) {
+      const { messages, more } = await get<HistoryPage>(`${call}${query({ limit: LIMIT, before: found.at(-1)?.pos })}`);
+      found.push(...messages);
+      isMore = more;
+    }
+    return { rows: found.slice(0, max), isCut: isMore || found.length > max };
+  };
   const ask = (): void =>
     confirm({
       title: `Delete the history of ${channel}`,
@@ -78,7 +110,15 @@ export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProp
   // The last part of the page: it comes whole, so that nothing in it moves.
   if (!page && !live.error) return null;
   return (
-    <Card title="History" aside={retentionText(keeps)}>
+    <Card
+      title="History"
+      aside={
+        <span class="row">
+          {retentionText(keeps)}
+          <DownloadCsv name="history" columns={columns} rows={rows} all={all} />
+        </span>
+      }
+    >
       {live.error && <Notice kind="bad">{live.error.message}</Notice>}
       {page && (
         <Table

@@ -4,6 +4,7 @@ import { peerPage } from "../../address/links.ts";
 import type { ChannelMember } from "../../api/types.ts";
 import type { LiveList } from "../../live/live.ts";
 import { whole } from "../../text/format.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { JsonCell, JsonDialog, type ShownJson } from "../../ui/json.tsx";
 import { ListFoot } from "../../ui/list-foot.tsx";
 import { Empty } from "../../ui/notice.tsx";
@@ -22,6 +23,7 @@ export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
   const json = (title: "Metadata" | "State"): Column<ChannelMember> => ({
     title,
     width: 28,
+    value: (member) => JSON.stringify(title === "State" ? member.state : member.metadata),
     cell: (member) => {
       const value = title === "State" ? member.state : member.metadata;
       return (
@@ -32,6 +34,7 @@ export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
   const columns: readonly Column<ChannelMember>[] = [
     {
       title: "Peer",
+      value: ({ peerId }) => peerId,
       cell: ({ peerId, lost }) => (
         <span class={lost ? "row tight" : ""}>
           <Name href={peerPage(app, peerId)}>{peerId}</Name>
@@ -45,16 +48,37 @@ export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
     },
     json("Metadata"),
     json("State"),
-    { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 14 },
+    {
+      title: "Connections",
+      value: ({ connections }) => connections,
+      cell: ({ connections }) => whole(connections),
+      isNumber: true,
+      isMedium: true,
+      rem: 7.5,
+    },
   ];
   return (
-    <Card title="Members" aside={whole(total)}>
+    <Card
+      title="Members"
+      aside={
+        <span class="row">
+          {whole(total)}
+          <DownloadCsv
+            name="members"
+            columns={columns}
+            rows={list.data ?? []}
+            all={list.hasMore ? list.all : undefined}
+          />
+        </span>
+      }
+    >
       <Table
         label="Members"
         columns={columns}
         rows={list.data ?? []}
         keyOf={({ peerId }) => peerId}
         isVirtual
+        sortIn="sort"
         hasMore={list.hasMore}
         loadMore={list.loadMore}
         onLook={list.look}

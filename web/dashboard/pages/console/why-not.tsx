@@ -118,7 +118,7 @@ interface KeyChoiceProps {
 
 /** The live publishable keys of the application, so that none has to be copied. */
 function KeyChoice({ app, onChoose }: KeyChoiceProps) {
-  const { data } = useLive<List<Key>>(`/signalling/keys${query({ app: app._id })}`);
+  const { data } = useLive<List<Key>>(`/signalling/keys${query({ app: app._id, revoked: "false" })}`);
   const keys = data?.data.filter(({ type, revoked }) => type === "publishable" && revoked === null) ?? [];
   return (
     <Select

@@ -1,13 +1,16 @@
 /** Keys and developer section: the credentials of an application, and how to use them. */
-import { useEffect } from "preact/hooks";
-import { BASE, parameters, setParameters } from "../../address/router.ts";
-import { query, segment } from "../../api/client.ts";
+import { useMemo } from "preact/hooks";
+import { keyPage } from "../../address/links.ts";
+import { parameters, setParameters } from "../../address/router.ts";
+import { query } from "../../api/client.ts";
 import { mayChange } from "../../api/session.ts";
 import type { App, Key } from "../../api/types.ts";
 import { channelProblem, matching } from "../../drafts/scope.ts";
 import { currentApp, loadApps } from "../../live/apps.ts";
-import { CHANGES_EVERY_MS, useList } from "../../live/live.ts";
+import { CHANGES_EVERY_MS, type LiveList, useList, type WholeList } from "../../live/live.ts";
 import { useOrigin } from "../../live/origin.ts";
+import type { CsvColumn } from "../../text/csv.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Search } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -25,24 +28,22 @@ export function Keys() {
 }
 
 function KeysOf({ app }: { readonly app: App }) {
-  const { data, error, reload, hasMore, loadMore } = useList<Key>(`/signalling/keys${query({ app: app._id })}`, {
-    everyMs: CHANGES_EVERY_MS,
-    idOf: ({ keyId }) => keyId,
-  });
+  const path = (isRevoked: boolean): string => `/signalling/keys${query({ app: app._id, revoked: String(isRevoked) })}`;
+  const withRevoked = parameters.value.has("revoked");
+  const idOf = ({ keyId }: Key): string => keyId;
+  // At most 50: one page has all of them.
+  const live = useList<Key>(path(false), { everyMs: CHANGES_EVERY_MS, idOf });
+  const revoked = useList<Key>(withRevoked ? path(true) : undefined, { everyMs: CHANGES_EVERY_MS, idOf });
+  const { data, error, reload } = live;
   const origin = useOrigin();
-  // All of them: the oldest come first, and the tests below are about every key that is live.
-  useEffect(() => {
-    if (hasMore) void loadMore();
-  }, [hasMore, data?.length]);
   const create = (): void => setParameters({ create: "1" });
-  const live = data?.filter(({ revoked }) => revoked === null) ?? [];
-  const example = live.find(({ type }) => type === "publishable") ?? live[0];
+  const example = data?.find(({ type }) => type === "publishable") ?? data?.[0];
   return (
     <Page
       title="Keys"
       intro="Keys decide who may connect, to which channels, and from where."
       isReady={data !== undefined}
-      error={error}
+      error={error ?? revoked.error}
       actions={
         mayChange.value && (
           <button type="button" class="primary" onClick={create}>
@@ -51,7 +52,7 @@ function KeysOf({ app }: { readonly app: App }) {
         )
       }
     >
-      <KeyList app={app} keys={data ?? []} create={create} />
+      <KeyList app={app} live={data ?? []} revoked={withRevoked ? revoked : undefined} create={create} />
       {example && <KeySnippets title="Connect" shown={example} />}
       <AppSecret app={app} origin={origin} reload={loadApps} />
       <Payloads app={app} />
@@ -65,22 +66,38 @@ function KeysOf({ app }: { readonly app: App }) {
 
 interface KeyListProps {
   readonly app: App;
-  readonly keys: readonly Key[];
+  readonly live: readonly Key[];
+  /** undefined: they are not shown. */
+  readonly revoked: LiveList<Key> | undefined;
   readonly create: () => void;
 }
 
-function KeyList({ app, keys, create }: KeyListProps) {
+function KeyList({ app, live, revoked, create }: KeyListProps) {
   const channel = parameters.value.get("channel") ?? "";
-  const withRevoked = parameters.value.has("revoked");
+  const search = parameters.value.get("search") ?? "";
   const problem = channel === "" ? undefined : channelProblem(channel);
-  const revoked = keys.filter((one) => one.revoked !== null).length;
-  const rows = keys.filter(
-    (one) =>
-      (withRevoked || one.revoked === null) && (channel === "" || matching(one.channelPatterns, channel).length > 0),
+  const wanted = search.trim().toLowerCase();
+  const isWanted = ({ keyId, label, channelPatterns }: Key): boolean =>
+    `${keyId} ${label ?? ""}`.toLowerCase().includes(wanted) &&
+    (channel === "" || matching(channelPatterns, channel).length > 0);
+  const rows = useMemo(
+    () => [...live, ...(revoked?.data ?? [])].filter(isWanted),
+    [live, revoked?.data, wanted, channel],
   );
+  const covering = rows.filter((one) => one.revoked === null).length;
+  const all = async (max: number): Promise<WholeList<Key>> => {
+    const { rows: others, isCut } = (await revoked?.all(max)) ?? { rows: [], isCut: false };
+    return { rows: [...live, ...others].filter(isWanted), isCut };
+  };
   return (
     <Card>
       <div class="toolbar list-head">
+        <Search
+          label="Find keys by a part of their name or id"
+          placeholder="Name or id"
+          value={search}
+          onInput={(value) => setParameters({ search: value })}
+        />
         <Search
           label="Which keys cover the channel"
           placeholder="Which keys cover chat/42?"
@@ -89,54 +106,66 @@ function KeyList({ app, keys, create }: KeyListProps) {
         />
         <span role="status" class="muted small">
           {channel !== "" &&
-            (problem ?? `${rows.length === 1 ? "1 key covers" : `${rows.length || "No"} keys cover`} this channel.`)}
+            (problem ?? `${covering === 1 ? "1 key covers" : `${covering || "No"} keys cover`} this channel.`)}
         </span>
-        {revoked > 0 && (
+        <div class="row push">
           <button
             type="button"
-            class="quiet push"
-            aria-pressed={withRevoked}
-            onClick={() => setParameters({ revoked: withRevoked ? "" : "1" })}
+            class="quiet"
+            aria-pressed={revoked !== undefined}
+            onClick={() => setParameters({ revoked: revoked ? "" : "1" })}
           >
-            {withRevoked ? "Hide" : "Show"} {revoked} revoked
+            {revoked ? "Hide revoked" : "Show revoked"}
           </button>
-        )}
+          <DownloadCsv name={`keys-${app.name}`} columns={IN_FILE} rows={rows} all={all} />
+        </div>
       </div>
       <Table
         label="Keys"
         isFixed
-        columns={columnsOf(app)}
+        sortIn="sort"
+        columns={columnsOf(app.name)}
         rows={rows}
         keyOf={({ keyId }) => keyId}
-        empty={
-          channel === "" ? (
-            <Empty title="This application has no keys yet.">
-              A publishable key lets browsers connect; a secret key lets your backend mint tokens and publish.
-              {mayChange.value && (
-                <p class="spaced">
-                  <button type="button" onClick={create}>
-                    Create the first key
-                  </button>
-                </p>
-              )}
-            </Empty>
-          ) : (
-            <Empty title="No key covers this channel.">
-              {problem ?? "Add a pattern to a key, or create one that covers it."}
-            </Empty>
-          )
-        }
+        hasMore={revoked?.hasMore === true}
+        {...(revoked && { loadMore: () => void revoked.loadMore() })}
+        empty={<NoKeys isFiltered={channel !== "" || wanted !== ""} problem={problem} create={create} />}
       />
     </Card>
   );
 }
 
-const columnsOf = (app: App): readonly Column<Key>[] => [
+interface NoKeysProps {
+  readonly isFiltered: boolean;
+  readonly problem: string | undefined;
+  readonly create: () => void;
+}
+
+const NoKeys = ({ isFiltered, problem, create }: NoKeysProps) =>
+  isFiltered ? (
+    <Empty title="No key matches.">{problem ?? "To cover a channel, add a pattern to a key, or create one."}</Empty>
+  ) : (
+    <Empty title="This application has no keys yet.">
+      A publishable key lets browsers connect; a secret key lets your backend mint tokens and publish.
+      {mayChange.value && (
+        <p class="spaced">
+          <button type="button" onClick={create}>
+            Create the first key
+          </button>
+        </p>
+      )}
+    </Empty>
+  );
+
+const stateOf = ({ revoked }: Key): string => (revoked === null ? "live" : "revoked");
+
+const columnsOf = (app: string): readonly Column<Key>[] => [
   {
     title: "Key",
+    value: ({ label }) => label,
     cell: ({ keyId, label }) => (
       <div class="key-cell">
-        <a title={label ?? undefined} href={`${BASE}/apps/${segment(app.name)}/keys/${segment(keyId)}`}>
+        <a title={label ?? undefined} href={keyPage(app, keyId)}>
           {label ?? "Without a label"}
         </a>
         <span class="row tight">
@@ -145,30 +174,49 @@ const columnsOf = (app: App): readonly Column<Key>[] => [
         </span>
       </div>
     ),
+    below: ({ type, channelPatterns }) => `${type} · ${channelPatterns.join(" ")}`,
   },
   {
     title: "Type",
-    width: 11,
-    isMinor: true,
+    rem: 8,
+    isMedium: true,
+    value: ({ type }) => type,
     cell: ({ type }) => <Badge kind={type === "secret" ? "accent" : ""}>{type}</Badge>,
   },
   {
     title: "Channels",
     width: 18,
-    isMinor: true,
+    isMedium: true,
+    value: ({ channelPatterns }) => channelPatterns.join(" "),
     cell: ({ channelPatterns }) => <Values of={channelPatterns} none="none" />,
   },
-  { title: "Actions", width: 11, isMinor: true, cell: ({ actions }) => <Values of={actions} none="none" /> },
+  {
+    title: "Actions",
+    rem: 7,
+    isMinor: true,
+    value: ({ actions }) => actions.join(" "),
+    cell: ({ actions }) => <Values of={actions} none="none" />,
+  },
   {
     title: "Origins",
-    width: 20,
+    width: 18,
     isMinor: true,
+    value: ({ allowedOrigins = [] }) => allowedOrigins.join(" "),
     cell: ({ type, allowedOrigins = [] }) =>
       type === "secret" ? <span class="muted">not used</span> : <Values of={allowedOrigins} none="no browser" />,
   },
-  { title: "Created", width: 9, isMinor: true, cell: ({ created }) => <Time at={created} /> },
-  { title: "State", width: 12, cell: (one) => <KeyState of={one} /> },
+  {
+    title: "Created",
+    rem: 7,
+    isMedium: true,
+    value: ({ created }) => created,
+    isTime: true,
+    cell: ({ created }) => <Time at={created} />,
+  },
+  { title: "State", rem: 6.5, value: stateOf, cell: (one) => <KeyState of={one} /> },
 ];
+
+const IN_FILE: readonly CsvColumn<Key>[] = [{ title: "Key id", value: ({ keyId }) => keyId }, ...columnsOf("")];
 
 export function KeyState({ of: { revoked, previousSecrets } }: { readonly of: Key }) {
   if (revoked !== null)

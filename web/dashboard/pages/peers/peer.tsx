@@ -5,7 +5,9 @@ import { segment } from "../../api/client.ts";
 import { mayChange } from "../../api/session.ts";
 import type { PeerConnection, PeerDetail } from "../../api/types.ts";
 import { useLive } from "../../live/live.ts";
+import type { CsvColumn } from "../../text/csv.ts";
 import { rate, whole } from "../../text/format.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -16,12 +18,34 @@ import { PeerTimeline } from "./timeline.tsx";
 const EVERY_MS = 3000;
 
 const columnsOf = (app: string): readonly Column<PeerConnection>[] => [
-  { title: "Key", cell: ({ keyId }) => <Name href={keyPage(app, keyId)}>{keyId}</Name> },
-  { title: "Node", cell: ({ nodeId }) => <Name>{nodeId}</Name>, isMinor: true },
-  { title: "Address", cell: ({ address }) => <Name>{address}</Name>, isMinor: true },
-  { title: "Connected", cell: ({ since }) => <Time at={since} /> },
-  { title: "Subscriptions", cell: ({ subscriptions }) => <Subscriptions app={app} channels={subscriptions} /> },
-  { title: "Frames/s", cell: ({ framesPerSec }) => rate(framesPerSec), isNumber: true },
+  { title: "Key", value: ({ keyId }) => keyId, cell: ({ keyId }) => <Name href={keyPage(app, keyId)}>{keyId}</Name> },
+  { title: "Node", value: ({ nodeId }) => nodeId, cell: ({ nodeId }) => <Name>{nodeId}</Name>, isMinor: true, rem: 7 },
+  {
+    title: "Address",
+    value: ({ address }) => address,
+    cell: ({ address }) => <Name>{address}</Name>,
+    isMedium: true,
+    width: 18,
+  },
+  { title: "Connected", value: ({ since }) => since, isTime: true, cell: ({ since }) => <Time at={since} />, rem: 7.5 },
+  {
+    title: "Subscriptions",
+    width: 26,
+    value: ({ subscriptions }) => subscriptions.join(" "),
+    cell: ({ subscriptions }) => <Subscriptions app={app} channels={subscriptions} />,
+  },
+  {
+    title: "Frames/s",
+    value: ({ framesPerSec }) => framesPerSec,
+    cell: ({ framesPerSec }) => rate(framesPerSec),
+    isNumber: true,
+    rem: 6.5,
+  },
+];
+
+const IN_FILE: readonly CsvColumn<PeerConnection>[] = [
+  { title: "Connection", value: ({ connectionId }) => connectionId },
+  ...columnsOf(""),
 ];
 
 export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParameters }) {
@@ -47,7 +71,10 @@ export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParamet
           <Card
             title="Connections"
             aside={
-              present > connections.length ? `the newest ${connections.length} of ${whole(total)}` : whole(present)
+              <span class="row">
+                {present > connections.length ? `the newest ${connections.length} of ${whole(total)}` : whole(present)}
+                <DownloadCsv name={`connections-${peer}`} columns={IN_FILE} rows={present === 0 ? [] : connections} />
+              </span>
             }
           >
             <p role="status">
@@ -61,6 +88,8 @@ export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParamet
               keyOf={({ connectionId }) => connectionId}
               empty={null}
               isStacked
+              isFixed
+              sortIn="sort"
             />
           </Card>
           <Card title="Last events" aside={<a href={consolePage(app, { peer })}>Watch it in the console</a>}>

@@ -5,6 +5,7 @@ import { query, segment } from "../../api/client.ts";
 import type { ListedPeer } from "../../api/types.ts";
 import { useDelayed, useKept, useList } from "../../live/live.ts";
 import { whole } from "../../text/format.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Search } from "../../ui/fields.tsx";
 import { ListFoot } from "../../ui/list-foot.tsx";
 import { Empty } from "../../ui/notice.tsx";
@@ -17,16 +18,43 @@ const EVERY_MS = 3000;
 const idOf = ({ peerId }: ListedPeer): string => peerId;
 
 const columnsOf = (app: string): readonly Column<ListedPeer>[] => [
-  { title: "Peer", cell: ({ peerId }) => <Name href={peerPage(app, peerId)}>{peerId}</Name> },
-  { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 15 },
-  { title: "Channels", cell: ({ channels }) => whole(channels), isNumber: true, isMinor: true, width: 15 },
-  { title: "Connected", cell: ({ since }) => <Time at={since} />, isNumber: true, width: 20 },
+  {
+    title: "Peer",
+    value: idOf,
+    cell: ({ peerId }) => <Name href={peerPage(app, peerId)}>{peerId}</Name>,
+    below: ({ connections, channels }) =>
+      `${connections === 1 ? "1 connection" : `${whole(connections)} connections`}, ${channels === 1 ? "1 channel" : `${whole(channels)} channels`}`,
+  },
+  {
+    title: "Connections",
+    value: ({ connections }) => connections,
+    cell: ({ connections }) => whole(connections),
+    isNumber: true,
+    isMedium: true,
+    rem: 8,
+  },
+  {
+    title: "Channels",
+    value: ({ channels }) => channels,
+    cell: ({ channels }) => whole(channels),
+    isNumber: true,
+    isMedium: true,
+    rem: 7,
+  },
+  {
+    title: "Connected",
+    value: ({ since }) => since,
+    isTime: true,
+    cell: ({ since }) => <Time at={since} />,
+    isNumber: true,
+    rem: 7.5,
+  },
 ];
 
 export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
-  const typed = parameters.value.get("prefix") ?? "";
-  const prefix = useDelayed({ value: typed });
-  const list = useList<ListedPeer>(`/apps/${segment(app)}/peers${query({ prefix })}`, {
+  const typed = parameters.value.get("search") ?? "";
+  const contains = useDelayed({ value: typed });
+  const list = useList<ListedPeer>(`/apps/${segment(app)}/peers${query({ contains })}`, {
     everyMs: EVERY_MS,
     keyOf: idOf,
   });
@@ -35,11 +63,19 @@ export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
     <Page title="Peers" isReady={rows !== undefined} error={list.error} isComplete={list.isComplete}>
       <div class="toolbar">
         <Search
-          label="Find peers by the beginning of their id"
-          placeholder="Peers whose id begins with …"
+          label="Find peers by a part of their id"
+          placeholder="A part of the id"
           value={typed}
-          onInput={(value) => setParameters({ prefix: value })}
+          onInput={(value) => setParameters({ search: value })}
         />
+        <span class="push">
+          <DownloadCsv
+            name={`peers-${app}`}
+            columns={columnsOf(app)}
+            rows={rows ?? []}
+            all={list.hasMore ? list.all : undefined}
+          />
+        </span>
       </div>
       <Card>
         <Table
@@ -48,10 +84,11 @@ export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
           rows={rows ?? []}
           keyOf={idOf}
           isVirtual
+          sortIn="sort"
           hasMore={list.hasMore}
           loadMore={list.loadMore}
           onLook={list.look}
-          empty={prefix ? <NoMatch app={app} prefix={prefix} /> : <NoPeers app={app} />}
+          empty={contains ? <NoMatch app={app} contains={contains} /> : <NoPeers app={app} />}
         />
         <ListFoot list={list} what="peers" />
       </Card>
@@ -59,10 +96,10 @@ export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
   );
 }
 
-const NoMatch = ({ app, prefix }: { readonly app: string; readonly prefix: string }) => (
-  <Empty title={`No connected peer has an id that begins with “${prefix}”.`}>
+const NoMatch = ({ app, contains }: { readonly app: string; readonly contains: string }) => (
+  <Empty title={`No connected peer has “${contains}” in its id.`}>
     Upper and lower case are different. If it left less than a minute ago,{" "}
-    <a href={peerPage(app, prefix)}>its last events</a> are still known.
+    <a href={peerPage(app, contains)}>its last events</a> are still known.
   </Empty>
 );
 

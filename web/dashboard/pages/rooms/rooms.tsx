@@ -11,8 +11,10 @@ import { currentApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, useDelayed, useKept, useList, useLive } from "../../live/live.ts";
 import { MEETING_EVERY_MS } from "../../live/meetings.ts";
 import { useOrigin, useRoomService } from "../../live/origin.ts";
+import type { CsvColumn } from "../../text/csv.ts";
 import { whole } from "../../text/format.ts";
 import { type Audience, audienceOf, openingOf, timesOf } from "../../text/room-text.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Search } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -42,6 +44,7 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
   const service = useRoomService(at.app ?? "");
   const now = new Map(active.data?.data.map((meeting) => [meeting.room, meeting]));
   if (!app) return <NotFound />;
+  const columns = columnsOf(app.name, service?.origin ?? "", now);
   return (
     <Page
       title="Rooms"
@@ -74,11 +77,20 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
               </>
             )}
           </span>
+          <span class="push">
+            <DownloadCsv
+              name={`rooms-${app.name}`}
+              columns={inFile(columns, service?.origin ?? "")}
+              rows={rows ?? []}
+              all={list.hasMore ? list.all : undefined}
+            />
+          </span>
         </div>
         <Table
           label="Rooms"
           isVirtual
-          columns={columnsOf(app.name, service?.origin ?? "", now)}
+          sortIn="sort"
+          columns={columns}
           rows={rows ?? []}
           keyOf={({ _id }) => _id}
           hasMore={list.hasMore}
@@ -117,10 +129,17 @@ function NoRooms({ app, search, isSearching }: NoRoomsProps) {
   );
 }
 
+const inFile = (columns: readonly Column<Room>[], origin: string): readonly CsvColumn<Room>[] => [
+  ...columns,
+  { title: "Link", value: ({ roomName }) => `${origin}/${segment(roomName)}` },
+  { title: "Id", value: ({ _id }) => _id },
+];
+
 /** `now` has the newest meetings that go on, by room: of a room that is not in it nothing is said. */
 const columnsOf = (app: string, origin: string, now: ReadonlyMap<string, Meeting>): readonly Column<Room>[] => [
   {
     title: "Room",
+    value: ({ roomName }) => roomName,
     cell: ({ _id, roomName }) => (
       <span class="row tight">
         <Name href={roomPage(app, roomName)}>{roomName}</Name> <RecordingMark of={now.get(_id) ?? {}} isShort />
@@ -141,19 +160,39 @@ const columnsOf = (app: string, origin: string, now: ReadonlyMap<string, Meeting
   },
   {
     title: "Inside",
-    width: 12,
+    rem: 5.5,
     isNumber: true,
+    value: ({ _id }) => now.get(_id)?.inside ?? 0,
     cell: ({ _id }) => {
       const meeting = now.get(_id);
       return meeting && <Badge kind="good">{whole(meeting.inside ?? 0)}</Badge>;
     },
   },
-  { title: "Who can join", width: 18, isMinor: true, cell: (room) => AUDIENCES[audienceOf(room)] },
-  { title: "Open", width: 16, isMinor: true, cell: (room) => <Open of={room} /> },
-  { title: "Created", width: 12, isMinor: true, cell: ({ created }) => <Time at={Date.parse(created) / 1000} /> },
+  {
+    title: "Who can join",
+    rem: 8.5,
+    isMedium: true,
+    value: (room) => AUDIENCES[audienceOf(room)],
+    cell: (room) => AUDIENCES[audienceOf(room)],
+  },
+  {
+    title: "Open",
+    rem: 9,
+    isMinor: true,
+    value: (room) => openingOf(room, nowSeconds.value),
+    cell: (room) => <Open of={room} />,
+  },
+  {
+    title: "Created",
+    rem: 7.5,
+    isMedium: true,
+    value: ({ created }) => Date.parse(created) / 1000,
+    isTime: true,
+    cell: ({ created }) => <Time at={Date.parse(created) / 1000} />,
+  },
   {
     title: "Link",
-    width: 11,
+    rem: 5.5,
     cell: ({ roomName }) => <Copy text={`${origin}/${segment(roomName)}`} what={`link to ${roomName}`} />,
   },
 ];

@@ -4,6 +4,8 @@ import { query } from "../../api/client.ts";
 import type { AuditEntry } from "../../api/types.ts";
 import { apps, nameOfApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, isSettled, useKept, useList } from "../../live/live.ts";
+import type { CsvColumn } from "../../text/csv.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Field } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -20,28 +22,43 @@ const addressOf = (entry: string): string => {
 };
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { title: "When", width: 17, cell: ({ at }) => <Time at={at} /> },
-  { title: "Who", width: 18, cell: (row) => <Name>{row.who}</Name> },
+  { title: "When", rem: 6.5, value: ({ at }) => at, isTime: true, cell: ({ at }) => <Time at={at} /> },
+  { title: "Who", width: 18, isMedium: true, value: ({ who }) => who, cell: ({ who }) => <Name>{who}</Name> },
   {
     title: "What",
+    value: ({ what }) => what,
     cell: ({ _id, what }) => <a href={addressOf(_id)}>{what}</a>,
-    below: ({ on }) => <Name>{on}</Name>,
+    below: ({ who, on }) => <Name>{who === on ? who : `${who} · ${on}`}</Name>,
   },
-  { title: "On", isMinor: true, cell: ({ on }) => <Name>{on}</Name> },
+  { title: "On", isMedium: true, value: ({ on }) => on, cell: ({ on }) => <Name>{on}</Name> },
   {
     title: "Application",
     width: 14,
-    isMinor: true,
+    isMedium: true,
+    value: ({ app, appName }) => appName ?? (app && nameOfApp(app)),
     cell: ({ app, appName }) => app && <Name>{appName ?? nameOfApp(app)}</Name>,
   },
-  { title: "From", width: 13, isMinor: true, cell: ({ address }) => address && <Name>{address}</Name> },
+  {
+    title: "From",
+    width: 13,
+    isMinor: true,
+    value: ({ address }) => address,
+    cell: ({ address }) => address && <Name>{address}</Name>,
+  },
+];
+
+const jsonOf = (value: object | undefined): string => (value ? JSON.stringify(value) : "");
+const IN_FILE: readonly CsvColumn<AuditEntry>[] = [
+  ...COLUMNS,
+  { title: "Before", value: ({ before }) => jsonOf(before) },
+  { title: "After", value: ({ after }) => jsonOf(after) },
 ];
 
 export function Audit(_: { readonly at: PageParameters }) {
   const chosen = parameters.value;
   const filters = Object.fromEntries(FILTERS.map((name) => [name, chosen.get(name) ?? undefined]));
   const isFiltered = FILTERS.some((name) => filters[name]);
-  const { data, error, hasMore, loadMore } = useList<AuditEntry>(`/audit${query(filters)}`, {
+  const { data, error, hasMore, loadMore, all } = useList<AuditEntry>(`/audit${query(filters)}`, {
     everyMs: CHANGES_EVERY_MS,
     idOf: ({ _id }) => _id,
   });
@@ -54,6 +71,7 @@ export function Audit(_: { readonly at: PageParameters }) {
       intro="Changes by operators, keys and the command line. Kept for 180 days; secrets are never in it."
       isReady={isSettled(rows, error)}
       error={error}
+      actions={<DownloadCsv name="audit" columns={IN_FILE} rows={rows ?? []} all={hasMore ? all : undefined} />}
     >
       <div class="audit-filters">
         <Field label="Application">
@@ -92,7 +110,7 @@ export function Audit(_: { readonly at: PageParameters }) {
             loadMore={loadMore}
             empty={
               isFiltered ? (
-                <Empty title="No change fits the filters.">Names must be given whole, such as “key created”.</Empty>
+                <Empty title="No change matches the filters.">Names must be given whole, such as “key created”.</Empty>
               ) : (
                 <Empty title="Nothing has been changed yet.">
                   Creating an application or a key is the first entry here.

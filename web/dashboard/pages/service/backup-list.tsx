@@ -3,6 +3,7 @@ import type { Backup, Backups } from "../../api/backup-types.ts";
 import { addressOf, remove, segment } from "../../api/client.ts";
 import { bytes, exactTime } from "../../text/format.ts";
 import { confirm } from "../../ui/dialog.tsx";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Empty, toast } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -23,12 +24,12 @@ export function BackupList({ state: { data, problem }, path, reload }: BackupLis
       </Card>
     );
   const columns: readonly Column<Backup>[] = [
-    { title: "Backup", cell: ({ name }) => <Name>{name}</Name> },
-    { title: "Made", width: 16, cell: ({ at }) => <Time at={at} /> },
-    { title: "Size", width: 12, isNumber: true, cell: ({ bytes: size }) => bytes(size) },
+    { title: "Backup", value: ({ name }) => name, cell: ({ name }) => <Name>{name}</Name> },
+    { title: "Made", rem: 7, value: ({ at }) => at, isTime: true, cell: ({ at }) => <Time at={at} /> },
+    { title: "Size", rem: 6, isNumber: true, value: (one) => one.bytes, cell: ({ bytes: size }) => bytes(size) },
     {
       title: "Actions",
-      width: 24,
+      rem: 14,
       cell: (one) => (
         <div class="row">
           <a
@@ -53,13 +54,25 @@ export function BackupList({ state: { data, problem }, path, reload }: BackupLis
   ];
   return (
     <>
-      <Card title="Kept backups" aside={data.length > 0 && summaryOf(data)}>
+      <Card
+        title="Kept backups"
+        aside={
+          data.length > 0 && (
+            <span class="row">
+              {summaryOf(data)}
+              <DownloadCsv name="backups" columns={columns} rows={data} />
+            </span>
+          )
+        }
+      >
         <Table
           label="Backups"
           columns={columns}
           rows={data}
           keyOf={({ name }) => name}
           isStacked
+          isFixed
+          sortIn="sort"
           empty={
             problem === null ? (
               <Empty title="There are no backups yet.">The first one appears here when it is complete.</Empty>

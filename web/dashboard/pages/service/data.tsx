@@ -5,7 +5,9 @@ import type { Amount, Change, KeptData, PlaceId, WhatIsKept } from "../../api/da
 import type { App } from "../../api/types.ts";
 import { apps, currentApp } from "../../live/apps.ts";
 import { useLive } from "../../live/live.ts";
+import type { CsvColumn } from "../../text/csv.ts";
 import { bytes, short, whole } from "../../text/format.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -38,7 +40,15 @@ export function Data(_: { readonly at: PageParameters }) {
     >
       {data && !app && <Places places={data.places} />}
       {data && (
-        <Card title="What is kept" aside={isEstimated(data) && "About: estimated, or at least"}>
+        <Card
+          title="What is kept"
+          aside={
+            <span class="row">
+              {isEstimated(data) && "About: estimated, or at least"}
+              <DownloadCsv name="data" columns={IN_FILE(app)} rows={data.data} />
+            </span>
+          }
+        >
           <p class="muted small">
             When an application is deleted, all of it is removed within an hour, except where a line says otherwise.
           </p>
@@ -78,6 +88,7 @@ const columnsOf = (app: App | undefined): readonly Column<KeptData>[] => [
   {
     title: "What",
     width: 32,
+    value: ({ title }) => title,
     cell: ({ title, holds, page }) => {
       const to = page === null ? undefined : namedPage(page, app?.name);
       return (
@@ -88,10 +99,17 @@ const columnsOf = (app: App | undefined): readonly Column<KeptData>[] => [
       );
     },
   },
-  { title: "Now", width: 14, isNumber: true, cell: (row) => <Now {...row} /> },
+  {
+    title: "Now",
+    width: 14,
+    isNumber: true,
+    value: ({ now }) => now.count ?? now.bytes,
+    cell: (row) => <Now {...row} />,
+  },
   {
     title: "Kept",
     width: 24,
+    value: ({ kept }) => kept,
     cell: ({ kept, deletion }) => (
       <div>
         {kept}
@@ -99,8 +117,14 @@ const columnsOf = (app: App | undefined): readonly Column<KeptData>[] => [
       </div>
     ),
   },
-  { title: "At most", width: 17, cell: ({ limit }) => <div>{limit}</div> },
+  { title: "At most", width: 17, value: ({ limit }) => limit, cell: ({ limit }) => <div>{limit}</div> },
   { title: "Change", cell: ({ change }) => <Changes changes={change} app={app} /> },
+];
+
+const IN_FILE = (app: App | undefined): readonly CsvColumn<KeptData>[] => [
+  ...columnsOf(app),
+  { title: "Count", value: ({ now }) => now.count },
+  { title: "Bytes", value: ({ now }) => now.bytes },
 ];
 
 interface NowProps {

@@ -4,6 +4,7 @@ import { type Imbalance, imbalanceOf } from "../../live/imbalance.ts";
 import { type SeenNode, useNodes } from "../../live/nodes.ts";
 import { useOrigin } from "../../live/origin.ts";
 import { bytes, percent, rate, whole } from "../../text/format.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { NodeLinks } from "../../ui/node-badges.tsx";
 import { Empty, Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -15,27 +16,71 @@ const REFRESH_MS = 2000;
 const nameOf = ({ nodeId, worker }: SeenNode): string =>
   worker === undefined ? nodeId : `${nodeId} · worker ${worker}`;
 
+const linksOf = ({ nats, store, awaySince }: SeenNode): string =>
+  awaySince === undefined ? `NATS ${nats ?? "not used"}, store ${store}` : "does not respond";
+
 const COLUMNS: readonly Column<SeenNode>[] = [
   {
     title: "Node",
-    width: 18,
+    value: nameOf,
     cell: (node) => <Name>{nameOf(node)}</Name>,
   },
-  { title: "Connections", width: 10, isNumber: true, cell: (node) => whole(node.connections) },
-  { title: "Channels", width: 7, isNumber: true, isMinor: true, cell: (node) => whole(node.channels) },
   {
-    title: "Messages/s",
-    width: 9,
+    title: "Connections",
+    rem: 7.5,
+    isNumber: true,
+    value: ({ connections }) => connections,
+    cell: (node) => whole(node.connections),
+  },
+  {
+    title: "Channels",
+    rem: 6.5,
     isNumber: true,
     isMinor: true,
+    value: ({ channels }) => channels,
+    cell: (node) => whole(node.channels),
+  },
+  {
+    title: "Messages/s",
+    rem: 7.5,
+    isNumber: true,
+    isMedium: true,
+    value: ({ messagesPerSec }) => messagesPerSec,
     cell: ({ messagesPerSec }) => (messagesPerSec === undefined ? "" : rate(messagesPerSec)),
   },
-  { title: "CPU", width: 6, isNumber: true, cell: (node) => percent(node.cpu) },
-  { title: "Memory", width: 8, isNumber: true, isMinor: true, cell: (node) => bytes(node.rssBytes) },
-  { title: "Loop lag", width: 8, isNumber: true, isMinor: true, cell: (node) => `${rate(node.loopLagMs)} ms` },
-  { title: "Started", width: 10, isMinor: true, cell: (node) => <Time at={node.startedAt} /> },
-  { title: "Version", width: 8, isMinor: true, cell: (node) => <Name>{node.version}</Name> },
-  { title: "Links", width: 16, cell: (node) => <NodeLinks node={node} /> },
+  { title: "CPU", rem: 5, isNumber: true, value: ({ cpu }) => cpu, cell: (node) => percent(node.cpu) },
+  {
+    title: "Memory",
+    rem: 6.5,
+    isNumber: true,
+    isMedium: true,
+    value: ({ rssBytes }) => rssBytes,
+    cell: (node) => bytes(node.rssBytes),
+  },
+  {
+    title: "Loop lag",
+    rem: 6.5,
+    isNumber: true,
+    isMinor: true,
+    value: ({ loopLagMs }) => loopLagMs,
+    cell: (node) => `${rate(node.loopLagMs)} ms`,
+  },
+  {
+    title: "Started",
+    rem: 7,
+    isMedium: true,
+    value: ({ startedAt }) => startedAt,
+    isTime: true,
+    cell: (node) => <Time at={node.startedAt} />,
+  },
+  {
+    title: "Version",
+    rem: 6,
+    isMinor: true,
+    value: ({ version }) => version,
+    cell: (node) => <Name>{node.version}</Name>,
+  },
+  { title: "Links", width: 16, value: linksOf, cell: (node) => <NodeLinks node={node} /> },
 ];
 
 const counted = (count: number, noun: string): string => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
@@ -53,6 +98,7 @@ export function Nodes(_: { readonly at: PageParameters }) {
       isReady={data !== undefined}
       error={error}
       isComplete={isComplete}
+      actions={<DownloadCsv name="nodes" columns={COLUMNS} rows={nodes} />}
     >
       {imbalance && <UnevenConnections {...imbalance} />}
       <Card
@@ -61,7 +107,6 @@ export function Nodes(_: { readonly at: PageParameters }) {
             ? `${present.length} of ${nodes.length} nodes respond`
             : counted(nodes.length, "node")
         }, ${counted(connections, "connection")}`}
-        aside="live"
       >
         <Table
           label="Nodes"
@@ -70,6 +115,7 @@ export function Nodes(_: { readonly at: PageParameters }) {
           keyOf={({ nodeId, worker }) => `${nodeId} ${worker}`}
           isVirtual
           isStacked
+          sortIn="sort"
           empty={<Empty title="No node has responded." />}
         />
       </Card>

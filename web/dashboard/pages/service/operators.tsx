@@ -6,6 +6,7 @@ import { mayChange, session } from "../../api/session.ts";
 import type { OperatorRow, Role } from "../../api/types.ts";
 import { CHANGES_EVERY_MS, useList } from "../../live/live.ts";
 import { confirm, Dialog, Form } from "../../ui/dialog.tsx";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Select, Text } from "../../ui/fields.tsx";
 import { Empty, Notice, toast } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -20,7 +21,7 @@ const ROLES: readonly (readonly [Role, string])[] = [
 ];
 
 export function Operators(_: { readonly at: PageParameters }) {
-  const { data, error, hasMore, loadMore, reload } = useList<OperatorRow>("/operators", {
+  const { data, error, hasMore, loadMore, reload, all } = useList<OperatorRow>("/operators", {
     everyMs: CHANGES_EVERY_MS,
     idOf: ({ _id }) => _id,
   });
@@ -28,6 +29,7 @@ export function Operators(_: { readonly at: PageParameters }) {
   const columns: readonly Column<OperatorRow>[] = [
     {
       title: "Name",
+      value: ({ name }) => name,
       cell: ({ name }) => (
         <>
           <Name>{name}</Name>
@@ -35,12 +37,30 @@ export function Operators(_: { readonly at: PageParameters }) {
         </>
       ),
     },
-    { title: "Role", width: 14, cell: ({ role }) => <Badge kind={role === "admin" ? "accent" : ""}>{role}</Badge> },
-    { title: "Created", width: 16, isMinor: true, cell: ({ created }) => <Time at={created} /> },
-    { title: "Last used", width: 18, cell: ({ lastUsed }) => <Time at={lastUsed} /> },
+    {
+      title: "Role",
+      rem: 6.5,
+      value: ({ role }) => role,
+      cell: ({ role }) => <Badge kind={role === "admin" ? "accent" : ""}>{role}</Badge>,
+    },
+    {
+      title: "Created",
+      rem: 7,
+      isMedium: true,
+      value: ({ created }) => created,
+      isTime: true,
+      cell: ({ created }) => <Time at={created} />,
+    },
+    {
+      title: "Last used",
+      rem: 7.5,
+      value: ({ lastUsed }) => lastUsed,
+      isTime: true,
+      cell: ({ lastUsed }) => <Time at={lastUsed} />,
+    },
     {
       title: "Actions",
-      width: 16,
+      rem: 6.5,
       cell: (row) =>
         mayChange.value && (
           <button
@@ -59,11 +79,14 @@ export function Operators(_: { readonly at: PageParameters }) {
       title="Operators"
       intro="Each person and each program gets a token of its own: the audit then says who made a change, and one token can be revoked alone."
       actions={
-        mayChange.value && (
-          <button type="button" class="primary" onClick={() => (isCreating.value = true)}>
-            New operator
-          </button>
-        )
+        <>
+          <DownloadCsv name="operators" columns={columns} rows={data ?? []} all={hasMore ? all : undefined} />
+          {mayChange.value && (
+            <button type="button" class="primary" onClick={() => (isCreating.value = true)}>
+              New operator
+            </button>
+          )}
+        </>
       }
       isReady={data !== undefined}
       error={error}
@@ -76,6 +99,7 @@ export function Operators(_: { readonly at: PageParameters }) {
           keyOf={({ _id }) => _id}
           isVirtual
           isStacked
+          sortIn="sort"
           hasMore={hasMore}
           loadMore={loadMore}
           empty={

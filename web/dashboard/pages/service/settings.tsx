@@ -3,6 +3,8 @@ import type { ComponentChildren } from "preact";
 import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
 import type { SettingRow } from "../../api/types.ts";
 import { useLive } from "../../live/live.ts";
+import type { CsvColumn } from "../../text/csv.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Search, Segmented } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -28,6 +30,7 @@ const withCode = (text: string): ComponentChildren =>
 const COLUMNS: readonly Column<SettingRow>[] = [
   {
     title: "Setting",
+    value: ({ name }) => name,
     cell: ({ name, meaning }) => (
       <>
         <code class="setting-name">{name}</code>
@@ -35,15 +38,29 @@ const COLUMNS: readonly Column<SettingRow>[] = [
       </>
     ),
   },
-  { title: "Value", width: 24, cell: (row) => <code class={isChanged(row) ? "" : "muted"}>{shown(row.value)}</code> },
+  {
+    title: "Value",
+    width: 24,
+    value: ({ value }) => shown(value),
+    cell: (row) => <code class={isChanged(row) ? "" : "muted"}>{shown(row.value)}</code>,
+  },
   {
     title: "Source",
-    width: 14,
-    isMinor: true,
+    rem: 8.5,
+    isMedium: true,
+    value: ({ source }) => SOURCES[source],
     cell: (row) => <Badge kind={isChanged(row) ? "accent" : ""}>{SOURCES[row.source]}</Badge>,
   },
-  { title: "Default", width: 20, isMinor: true, cell: (row) => <span class="muted">{shown(row.default)}</span> },
+  {
+    title: "Default",
+    width: 20,
+    isMedium: true,
+    value: (row) => shown(row.default),
+    cell: (row) => <span class="muted">{shown(row.default)}</span>,
+  },
 ];
+
+const IN_FILE: readonly CsvColumn<SettingRow>[] = [...COLUMNS, { title: "Meaning", value: ({ meaning }) => meaning }];
 
 type Shown = "all" | "changed";
 
@@ -80,6 +97,9 @@ export function Settings(_: { readonly at: PageParameters }) {
           ]}
           onChange={(value) => setParameters({ show: value === "all" ? "" : value })}
         />
+        <span class="push">
+          <DownloadCsv name="settings" columns={IN_FILE} rows={rows} />
+        </span>
       </div>
       <Card>
         <Table
@@ -88,9 +108,11 @@ export function Settings(_: { readonly at: PageParameters }) {
           rows={rows}
           keyOf={({ name }) => name}
           isStacked
+          isFixed
+          sortIn="sort"
           empty={
             wanted ? (
-              <Empty title="No setting fits the search." />
+              <Empty title="No setting matches the search." />
             ) : (
               <Empty title="Every setting has its default.">
                 Change one with a flag, in the environment or in a file.

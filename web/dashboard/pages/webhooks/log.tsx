@@ -8,6 +8,7 @@ import type { Webhook, WebhookDelivery } from "../../api/webhook-types.ts";
 import { CHANGES_EVERY_MS, useKept, useList } from "../../live/live.ts";
 import { whole } from "../../text/format.ts";
 import { outcomeOf } from "../../text/webhook-text.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Segmented, Select } from "../../ui/fields.tsx";
 import { ListFoot } from "../../ui/list-foot.tsx";
 import { Empty, messageOf, Notice, toast } from "../../ui/notice.tsx";
@@ -83,6 +84,14 @@ export function Log({ of: webhook, path, reload }: LogProps) {
           onChange={(status) => setParameters({ status })}
         />
         <Select label="Event" value={event} options={EVENTS} onChange={(value) => setParameters({ event: value })} />
+        <span class="push">
+          <DownloadCsv
+            name="deliveries"
+            columns={columnsOf(resend)}
+            rows={rows ?? []}
+            all={list.hasMore ? list.all : undefined}
+          />
+        </span>
       </div>
       {list.error && <Notice kind="bad">{list.error.message}</Notice>}
       {rows && (
@@ -112,7 +121,7 @@ export function Log({ of: webhook, path, reload }: LogProps) {
 
 const NoDeliveries = ({ of: webhook, isFiltered }: { readonly of: Webhook; readonly isFiltered: boolean }) =>
   isFiltered ? (
-    <Empty title="No attempt fits the filters." />
+    <Empty title="No attempt matches the filters." />
   ) : (
     <Empty title="Nothing has been sent yet.">
       {webhook.disabled
@@ -124,11 +133,13 @@ const NoDeliveries = ({ of: webhook, isFiltered }: { readonly of: Webhook; reado
 const columnsOf = (resend: (one: WebhookDelivery) => Promise<void>): readonly Column<WebhookDelivery>[] => [
   {
     title: "Status",
-    width: 12,
+    rem: 7,
+    value: outcomeOf,
     cell: (one) => <Badge kind={one.succeeded ? "good" : "bad"}>{outcomeOf(one)}</Badge>,
   },
   {
     title: "Event",
+    value: ({ type }) => type,
     cell: ({ _id, type }) => (
       <a class="name mono" href={addressOf(_id)}>
         {type}
@@ -140,16 +151,36 @@ const columnsOf = (resend: (one: WebhookDelivery) => Promise<void>): readonly Co
       </>
     ),
   },
-  { title: "Number", width: 9, isNumber: true, isMinor: true, cell: ({ seq }) => whole(seq) },
-  { title: "Attempt", width: 9, isNumber: true, isMinor: true, cell: ({ attempt }) => whole(attempt) },
-  { title: "When", width: 11, isMinor: true, cell: ({ at }) => <Time at={at} /> },
-  { title: "Took", width: 9, isNumber: true, isMinor: true, cell: ({ tookMs }) => `${whole(tookMs)} ms` },
-  { title: "Error", width: 22, isMinor: true, cell: (one) => <Reason of={one} /> },
+  { title: "Number", rem: 6, isNumber: true, isMinor: true, value: ({ seq }) => seq, cell: ({ seq }) => whole(seq) },
+  {
+    title: "Attempt",
+    rem: 6,
+    isNumber: true,
+    isMinor: true,
+    value: ({ attempt }) => attempt,
+    cell: ({ attempt }) => whole(attempt),
+  },
+  { title: "When", rem: 6.5, isMedium: true, value: ({ at }) => at, isTime: true, cell: ({ at }) => <Time at={at} /> },
+  {
+    title: "Took",
+    rem: 6.5,
+    isNumber: true,
+    isMedium: true,
+    value: ({ tookMs }) => tookMs,
+    cell: ({ tookMs }) => `${whole(tookMs)} ms`,
+  },
+  {
+    title: "Error",
+    width: 22,
+    isMedium: true,
+    value: reasonOf,
+    cell: (one) => <Reason of={one} />,
+  },
   ...(mayChange.value
     ? [
         {
           title: "Again",
-          width: 11,
+          rem: 6,
           cell: (one: WebhookDelivery) => (
             <button
               type="button"
@@ -166,7 +197,10 @@ const columnsOf = (resend: (one: WebhookDelivery) => Promise<void>): readonly Co
 ];
 
 /** Why it failed: what went wrong, or else what came back. */
-function Reason({ of: { succeeded, error, response } }: { readonly of: WebhookDelivery }) {
-  const text = succeeded ? "" : error || response;
+const reasonOf = ({ succeeded, error, response }: WebhookDelivery): string =>
+  succeeded ? "" : (error ?? "") || (response ?? "");
+
+function Reason({ of }: { readonly of: WebhookDelivery }) {
+  const text = reasonOf(of);
   return text ? <Name>{text}</Name> : null;
 }

@@ -7,7 +7,9 @@ import type { App } from "../../api/types.ts";
 import type { Webhook } from "../../api/webhook-types.ts";
 import { currentApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, isSettled, useList } from "../../live/live.ts";
+import type { CsvColumn } from "../../text/csv.ts";
 import { nameOf, shown } from "../../text/webhook-text.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -23,7 +25,7 @@ export function Webhooks() {
 
 function WebhooksOf({ app }: { readonly app: App }) {
   const path = `/apps/${segment(app._id)}/webhooks`;
-  const { data, error, reload, hasMore, loadMore } = useList<Webhook>(path, {
+  const { data, error, reload, hasMore, loadMore, all } = useList<Webhook>(path, {
     everyMs: CHANGES_EVERY_MS,
     idOf: ({ _id }) => _id,
   });
@@ -35,11 +37,19 @@ function WebhooksOf({ app }: { readonly app: App }) {
       isReady={isSettled(data, error)}
       error={error}
       actions={
-        mayChange.value && (
-          <button type="button" class="primary" onClick={create}>
-            Create webhook
-          </button>
-        )
+        <>
+          <DownloadCsv
+            name={`webhooks-${app.name}`}
+            columns={IN_FILE}
+            rows={data ?? []}
+            all={hasMore ? all : undefined}
+          />
+          {mayChange.value && (
+            <button type="button" class="primary" onClick={create}>
+              Create webhook
+            </button>
+          )}
+        </>
       }
     >
       {data && (
@@ -47,6 +57,7 @@ function WebhooksOf({ app }: { readonly app: App }) {
           <Table
             label="Webhooks"
             isFixed
+            sortIn="sort"
             columns={columnsOf(app.name)}
             rows={data}
             keyOf={({ _id }) => _id}
@@ -91,6 +102,7 @@ const MADE_BY: Readonly<Record<Webhook["kind"], string>> = {
 const columnsOf = (app: string): readonly Column<Webhook>[] => [
   {
     title: "Webhook",
+    value: nameOf,
     cell: (one) => (
       <div class="key-cell">
         <a href={webhookPage(app, one._id)} title={one.description ?? undefined}>
@@ -113,19 +125,28 @@ const columnsOf = (app: string): readonly Column<Webhook>[] => [
         </>
       ),
   },
-  { title: "Health", width: 24, cell: (one) => <HealthCell of={one} /> },
+  { title: "Health", width: 26, value: ({ health }) => health.state, cell: (one) => <HealthCell of={one} /> },
   {
     title: "Events",
-    width: 18,
-    isMinor: true,
+    width: 20,
+    isMedium: true,
+    value: ({ events }) => shown(events).join(" "),
     cell: ({ kind, events }) => (
       <Values of={shown(events)} none={kind === "room" ? "those of its rooms' fields" : "none"} />
     ),
   },
   {
     title: "Last delivery",
-    width: 12,
-    isMinor: true,
+    rem: 8,
+    isMedium: true,
+    value: ({ health }) => health.lastSuccess,
+    isTime: true,
     cell: ({ health }) => <Time at={health.lastSuccess} />,
   },
+];
+
+const IN_FILE: readonly CsvColumn<Webhook>[] = [
+  ...columnsOf(""),
+  { title: "URL", value: ({ url }) => url },
+  { title: "Id", value: ({ _id }) => _id },
 ];
