@@ -1,6 +1,5 @@
-/** The series of one subject (this node, or one application on it) at one resolution: a ring of steps per metric. */
-import { LATENCY_BUCKETS, quantileMs } from "./latency.ts";
-import type { TrafficCounters } from "./traffic.ts";
+/** The series of one subject (this node, an application or a key on it) at one resolution: a ring of steps per metric. */
+import { LATENCY_BUCKETS, type Latency, quantileMs } from "./latency.ts";
 
 export const SERIES_METRICS = [
   "connections",
@@ -17,6 +16,15 @@ export type SeriesMetric = (typeof SERIES_METRICS)[number];
 
 /** Metrics that are counted, and shown per second. */
 const RATES = ["connects", "messages", "deliveries", "bytesOut", "errors"] as const;
+
+/** What is counted of a subject. Some subjects do not count everything. */
+export interface Counted extends Partial<Readonly<Record<(typeof RATES)[number], number>>> {
+  readonly connectionsPeak: number;
+  /** Refused connects, and the same by code. */
+  readonly refusedInAll: number;
+  readonly refusals?: ReadonlyMap<string, number>;
+  readonly latency?: Latency;
+}
 
 /** Values by step, the newest last; `null` where nothing is known. */
 export interface SeriesValues {
@@ -37,14 +45,16 @@ export class SeriesTier {
   private readonly before: Record<(typeof RATES)[number], number>;
   /** Refused connects by code, as last sampled. Bound: the codes that a connect can be refused with. */
   private readonly refusedBefore = new Map<string, number>();
-  private readonly latencyBefore = new Float64Array(LATENCY_BUCKETS);
+  private refusedInAllBefore = 0;
+  /** Absent for a subject without latencies. */
+  private readonly latencyBefore: Float64Array | undefined;
   private latencyCountBefore = 0;
   private connectionsMax = 0;
 
   constructor(
     readonly stepSec: number,
     readonly steps: number,
-    counters: TrafficCounters,
+    counters: Counted,
     nowSec: number,
     /** The subject is new: it had counted nothing before its first step. */
     isNew: boolean,
@@ -53,12 +63,13 @@ export class SeriesTier {
     this.firstStep = this.lastStep + 1;
     this.sampledSec = isNew ? this.firstStep * stepSec : nowSec;
     this.before = { connects: 0, messages: 0, deliveries: 0, bytesOut: 0, errors: 0 };
+    this.latencyBefore = counters.latency && new Float64Array(LATENCY_BUCKETS);
     this.column("connections");
     if (!isNew) this.keep(counters);
   }
 
   /** Called every few seconds. Returns false if the clock was set back: the series must be begun anew. */
-  sample(counters: TrafficCounters, nowSec: number): boolean {
+  sample(counters: Counted, nowSec: number): boolean {
     this.connectionsMax = Math.max(this.connectionsMax, counters.connectionsPeak);
     const step = Math.floor(nowSec / this.stepSec) - 1;
     if (step < this.lastStep) return false;
@@ -88,32 +99,34 @@ export class SeriesTier {
     };
   }
 
-  private write(counters: TrafficCounters, seconds: number): void {
+  private write(counters: Counted, seconds: number): void {
     // The highest number of the step: an average would hide that a limit was reached.
     this.set("connections", this.connectionsMax);
-    for (const metric of RATES) this.set(metric, (counters[metric] - this.before[metric]) / seconds);
-    let refused = 0;
-    for (const [code, count] of counters.refusals) {
-      const more = count - (this.refusedBefore.get(code) ?? 0);
-      refused += more;
-      this.set(REASON + code, more / seconds);
-    }
-    this.set("refusals", refused / seconds);
-    const published = counters.latency.count;
+    for (const metric of RATES) this.set(metric, ((counters[metric] ?? 0) - this.before[metric]) / seconds);
+    for (const [code, count] of counters.refusals ?? [])
+      this.set(REASON + code, (count - (this.refusedBefore.get(code) ?? 0)) / seconds);
+    this.set("refusals", (counters.refusedInAll - this.refusedInAllBefore) / seconds);
+    if (counters.latency) this.writeLatency(counters.latency);
+  }
+
+  private writeLatency(latency: Latency): void {
+    const published = latency.count;
     if (published === this.latencyCountBefore) {
       this.setIfAllocated("p50Ms", Number.NaN);
       this.setIfAllocated("p99Ms", Number.NaN);
       return;
     }
-    const durations = counters.latency.counts.map((count, i) => count - (this.latencyBefore[i] as number));
+    const durations = latency.counts.map((count, i) => count - (this.latencyBefore?.[i] ?? 0));
     this.set("p50Ms", quantileMs(durations, 0.5));
     this.set("p99Ms", quantileMs(durations, 0.99));
   }
 
-  private keep(counters: TrafficCounters): void {
-    for (const metric of RATES) this.before[metric] = counters[metric];
-    for (const [code, count] of counters.refusals) this.refusedBefore.set(code, count);
-    this.latencyBefore.set(counters.latency.counts);
+  private keep(counters: Counted): void {
+    for (const metric of RATES) this.before[metric] = counters[metric] ?? 0;
+    for (const [code, count] of counters.refusals ?? []) this.refusedBefore.set(code, count);
+    this.refusedInAllBefore = counters.refusedInAll;
+    if (!counters.latency) return;
+    this.latencyBefore?.set(counters.latency.counts);
     this.latencyCountBefore = counters.latency.count;
   }
 

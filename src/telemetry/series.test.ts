@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AppId } from "../base/ids.ts";
 import { anAppId } from "../base/testing/ids.ts";
+import { COUNTED_KEYS_MAX, COUNTED_KEYS_PER_APP } from "./key-traffic.ts";
 import { SAMPLE_EVERY_MS, Series, type SeriesRange } from "./series.ts";
 import type { SeriesMetric } from "./series-tier.ts";
 import { TRAFFIC_APPS_MAX, Traffic } from "./traffic.ts";
@@ -29,7 +30,7 @@ class Setup {
 
   /** The last values. */
   last(count: number, metric: SeriesMetric, range: SeriesRange = "15m", app?: AppId): (number | null)[] {
-    return this.series.values(metric, range, app).values.slice(-count);
+    return this.series.values(metric, range, { app }).values.slice(-count);
   }
 }
 
@@ -111,7 +112,7 @@ describe("a series", () => {
   test("has refusals in all and by reason", () => {
     const setup = new Setup();
     setup.pass(5);
-    setup.traffic.rest.refused("rate_limited", 10);
+    setup.traffic.unknown.refused("rate_limited", 10);
     setup.traffic.of(A).refused("token_expired", 5);
     setup.pass(5);
     const { values, byReason = {} } = setup.series.values("refusals", "15m");
@@ -120,7 +121,7 @@ describe("a series", () => {
       ["rate_limited", [0, 2]],
       ["token_expired", [0, 1]],
     ]);
-    expect(Object.keys(setup.series.values("refusals", "15m", A).byReason ?? {})).toEqual(["token_expired"]);
+    expect(Object.keys(setup.series.values("refusals", "15m", { app: A }).byReason ?? {})).toEqual(["token_expired"]);
     expect(setup.series.values("messages", "15m").byReason).toBeUndefined();
   });
 
@@ -164,7 +165,7 @@ describe("the series of an application", () => {
       [null, 0, 0, 3],
     ]);
     expect(setup.last(1, "p50Ms", "15m", C)).toEqual([null]);
-    expect(setup.series.values("refusals", "15m", C).byReason).toEqual({});
+    expect(setup.series.values("refusals", "15m", { app: C }).byReason).toEqual({});
   });
 
   test("a new application's first traffic is spread over its step", () => {
@@ -216,4 +217,66 @@ describe("the series of an application", () => {
     expect(bytes).toBe(TRAFFIC_APPS_MAX * (9 + codes.length) * (180 + 180 + 288) * 4);
     expect(bytes).toBeLessThan(6_000_000);
   });
+});
+
+describe("the series of a key", () => {
+  const last = (setup: Setup, metric: SeriesMetric, keyId: string, app = A): unknown =>
+    setup.series.values(metric, "15m", { app, keyId }).values.at(-1);
+
+  test("counts only its own, and is zero while it has no traffic", () => {
+    const setup = new Setup();
+    setup.pass(5);
+    const [one, other] = [setup.traffic.keys.of(A, "k1"), setup.traffic.keys.of(A, "k2")];
+    one.connections += 2;
+    one.connections -= 1;
+    one.messages += 10;
+    other.refusedInAll += 5;
+    other.errors += 15;
+    setup.pass(5);
+    expect(["k1", "k2", "k3"].map((key) => last(setup, "connections", key))).toEqual([2, 0, 0]);
+    expect(["k1", "k2", "k3"].map((key) => last(setup, "messages", key))).toEqual([2, 0, 0]);
+    expect(["k1", "k2", "k3"].map((key) => last(setup, "refusals", key))).toEqual([0, 1, 0]);
+    expect(last(setup, "errors", "k2")).toBe(3);
+    expect(last(setup, "p99Ms", "k1")).toBeNull();
+    setup.pass(5);
+    expect([last(setup, "connections", "k1"), last(setup, "messages", "k1")]).toEqual([1, 0]);
+  });
+
+  test("is kept for a bounded number per application and in all; one idle for a day makes room", () => {
+    const setup = new Setup();
+    const { keys } = setup.traffic;
+    for (let i = 0; i <= COUNTED_KEYS_PER_APP; i++) keys.of(A, `a${i}`).messages += 5;
+    expect([...keys.ofApp(A)]).toHaveLength(COUNTED_KEYS_PER_APP);
+    expect(keys.of(A, `a${COUNTED_KEYS_PER_APP}`)).toBe(keys.rest);
+    for (let i = 0; i < COUNTED_KEYS_MAX; i++) keys.of(anAppId(`app${i}`), `b${i}`).messages += 5;
+    expect([...keys.all()]).toHaveLength(COUNTED_KEYS_MAX);
+    setup.pass(5);
+    expect(last(setup, "messages", "a0")).toBe(1);
+    expect(last(setup, "messages", `a${COUNTED_KEYS_PER_APP}`)).toBeNull();
+    expect(Reflect.get(setup.series, "byKey").size).toBe(COUNTED_KEYS_MAX);
+    keys.of(A, "a1").connections = 1;
+    for (let hour = 0; hour <= 24; hour++) {
+      setup.nowMs += 3_600_000;
+      setup.pass(5);
+    }
+    expect([...keys.all()].map(([key]) => key)).toEqual(["a1"]);
+    expect(Reflect.get(setup.series, "byKey").size).toBe(1);
+    const columns = [...(Reflect.get(setup.series, "byKey") as Map<string, Record<string, object>>).values()].flatMap(
+      (each) =>
+        Object.values(each).flatMap((tier) => [...(Reflect.get(tier, "columns") as Map<string, unknown>).keys()]),
+    );
+    // Nothing is allocated for what no key counts.
+    expect(new Set(columns)).toEqual(new Set(["connections", "messages"]));
+  });
+});
+
+test("refused connects of which no application is known are a series of their own, and in the total", () => {
+  const setup = new Setup();
+  setup.pass(5);
+  setup.traffic.unknown.refused("unauthorized", 10);
+  setup.traffic.of(A).refused("token_expired", 5);
+  setup.pass(5);
+  const { values, byReason = {} } = setup.series.values("refusals", "15m", { isUnknown: true });
+  expect([values.at(-1), Object.keys(byReason)]).toEqual([2, ["unauthorized"]]);
+  expect(setup.last(1, "refusals")).toEqual([3]);
 });

@@ -3,6 +3,7 @@
  * applications are made when they are read.
  */
 import type { AppId } from "../base/ids.ts";
+import { KeyTraffic } from "./key-traffic.ts";
 import { Latency } from "./latency.ts";
 
 /** Further applications of a node are counted together, and have no series of their own. */
@@ -48,6 +49,12 @@ export class TrafficCounters {
     this.refusals.set(code, (this.refusals.get(code) ?? 0) + by);
   }
 
+  get refusedInAll(): number {
+    let sum = 0;
+    for (const count of this.refusals.values()) sum += count;
+    return sum;
+  }
+
   add(other: TrafficCounters): void {
     this.connections += other.connections;
     this.connects += other.connects;
@@ -72,8 +79,11 @@ export class Traffic {
   private readonly byApp = new Map<AppId, AppTraffic>();
   /** Only its connections are counted: the peaks of applications, added up, are not the peak of all. */
   private readonly whole = new TrafficCounters();
-  /** Applications beyond TRAFFIC_APPS_MAX, and connects of which the application is not known. */
+  /** Applications beyond TRAFFIC_APPS_MAX. */
   readonly rest = new TrafficCounters(this.whole);
+  /** Refused connects of which the application is not known. */
+  readonly unknown = new TrafficCounters();
+  readonly keys = new KeyTraffic();
 
   /** The counters of an application. They stay the same for at least as long as it has traffic. */
   of(app: AppId): TrafficCounters {
@@ -101,6 +111,7 @@ export class Traffic {
   total(): TrafficCounters {
     const sum = new TrafficCounters();
     sum.add(this.rest);
+    sum.add(this.unknown);
     for (const { counters } of this.byApp.values()) sum.add(counters);
     sum.connectionsPeak = this.whole.connectionsPeak;
     return sum;
@@ -110,10 +121,12 @@ export class Traffic {
   peaksTaken(): void {
     for (const counters of [this.whole, this.rest]) counters.peakTaken();
     for (const { counters } of this.byApp.values()) counters.peakTaken();
+    this.keys.peaksTaken();
   }
 
   /** Forgets applications that have had no traffic for a day; what they counted stays in the total. */
   forgetIdle(nowMs: number): void {
+    this.keys.forgetIdle(nowMs);
     for (const [app, traffic] of this.byApp) {
       const activity = activityOf(traffic.counters);
       if (activity !== traffic.activity || traffic.counters.connections > 0) {
@@ -128,8 +141,5 @@ export class Traffic {
 }
 
 /** Grows with everything that is counted. */
-function activityOf({ connects, messages, deliveries, errors, refusals }: TrafficCounters): number {
-  let sum = connects + messages + deliveries + errors;
-  for (const count of refusals.values()) sum += count;
-  return sum;
-}
+const activityOf = ({ connects, messages, deliveries, errors, refusedInAll }: TrafficCounters): number =>
+  connects + messages + deliveries + errors + refusedInAll;

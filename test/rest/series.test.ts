@@ -28,6 +28,13 @@ interface SeriesBody {
   readonly isComplete: boolean;
 }
 
+interface KeyTrafficBody {
+  readonly data: readonly {
+    readonly keyId: string;
+    readonly messagesPerSec: readonly (number | null)[];
+  }[];
+}
+
 const server = await checkedServerForTests();
 const { admin } = server;
 
@@ -46,11 +53,15 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 describe("the series of a node with traffic", () => {
   let app: { _id: string; name: string };
   let quiet: { _id: string };
+  let key: { keyId: string };
+  let backend: { keyId: string };
 
   beforeAll(async () => {
     app = await admin.createApp();
     quiet = await admin.createApp();
-    const key = await admin.createPublishable(app._id);
+    key = await admin.createPublishable(app._id);
+    const secret = await admin.createKey(app._id);
+    backend = secret;
     const ann = await connect(server, `key=${key.keyId}`);
     const ben = await connect(server, `key=${key.keyId}`);
     ben.send({ type: "subscribe", channel: "c", requestId: "r" });
@@ -59,6 +70,11 @@ describe("the series of a node with traffic", () => {
     await ann.next(isTextWith('"p19"'));
     ann.send({ type: "nothing" });
     await call(`${server.url}/v1?key=${key.keyId}x`);
+    await call(`${server.url}/v1/channels/c/publish`, {
+      method: "POST",
+      bearer: secret.credential,
+      body: { data: 1 },
+    });
     await until("the first step with the messages is over", async () => {
       await Bun.sleep(READ_EVERY_MS);
       const sums = ["errors", "refusals", "deliveries"].map(async (metric) =>
@@ -97,6 +113,28 @@ describe("the series of a node with traffic", () => {
     expect(none.length).toBeGreaterThan(0);
     expect(sum(none)).toBe(0);
   });
+
+  test("is shown per key, with what came over REST", async () => {
+    const ofKey = async (keyId: string, metric: string): Promise<number> =>
+      sum(known(await series(`metric=${metric}&range=15m&key=${keyId}`)));
+    expect(sum(latest(await series(`metric=connections&range=15m&key=${key.keyId}`)))).toBe(2);
+    for (const metric of ["connects", "messages", "errors"]) expect(await ofKey(key.keyId, metric)).toBeGreaterThan(0);
+    expect(await ofKey(backend.keyId, "connections")).toBe(0);
+    const list = await admin.must("GET", `/apps/${app.name}/key-traffic?range=15m`);
+    expect(list).toMatchObject({ stepSec: 5, next: null, isComplete: true });
+    const rows = new Map((list as KeyTrafficBody).data.map((one) => [one.keyId, one]));
+    expect([...rows.keys()].sort()).toEqual([backend.keyId, key.keyId].sort());
+    expect(rows.get(key.keyId)).toMatchObject({ connections: 2, refusals: 0 });
+    expect(rows.get(backend.keyId)).toMatchObject({ connections: 0, connects: 0, errors: 0 });
+    expect(sum((rows.get(backend.keyId)?.messagesPerSec ?? []).map((one) => one ?? 0))).toBeGreaterThan(0);
+    expect(await admin.must("GET", `/apps/${quiet._id}/key-traffic?range=15m`)).toMatchObject({ data: [] });
+  });
+
+  test("has the refusals that belong to no application", async () => {
+    const { nodes } = await series("metric=refusals&credentials=unknown&range=15m");
+    expect(nodes.flatMap(({ byReason = {} }) => Object.keys(byReason))).toContain("unauthorized");
+    expect(sum(known(await series(`metric=refusals&app=${app._id}&range=15m`)))).toBe(0);
+  });
 });
 
 test("says what is wrong with a request", async () => {
@@ -111,5 +149,12 @@ test("says what is wrong with a request", async () => {
   expect(await status("metric=nothing&range=15m")).toEqual([400, "invalid_request", "metric"]);
   expect(await status("range=15m")).toEqual([400, "invalid_request", "metric"]);
   expect(await status("metric=messages&range=15m&app=none")).toEqual([404, "not_found", "app"]);
+  expect(await status("metric=messages&range=15m&key=pk_live_none")).toEqual([404, "not_found", "key"]);
+  expect(await status("metric=p99Ms&range=15m&key=pk_live_none")).toEqual([400, "invalid_request", "key"]);
+  expect(await status("metric=messages&range=15m&credentials=unknown")).toEqual([
+    400,
+    "invalid_request",
+    "credentials",
+  ]);
   expect((await call(`${server.url}/api/internal/v1/series?metric=messages&range=15m`)).status).toBe(401);
 });

@@ -8,6 +8,7 @@ import type { MemberState } from "../../engine/engine.ts";
 import { actionSet } from "../../protocol/actions.ts";
 import { parseGlob } from "../../protocol/patterns/glob.ts";
 import { Scope } from "../../protocol/patterns/scope.ts";
+import { KeyTraffic } from "../../telemetry/key-traffic.ts";
 import { StreamedResponses } from "../response/streamed-responses.ts";
 import type { Guard } from "../server/endpoint.ts";
 import { run } from "../testing/calls.ts";
@@ -36,6 +37,7 @@ function setup(members: readonly Partial<MemberState>[] = []) {
   const endpoints = channelEndpoints(guard, {
     occupancy,
     publishing: { publish: () => Promise.reject(new Error("nothing is published")) },
+    keyTraffic: new KeyTraffic(),
     responses: new StreamedResponses(new FakeClock()),
     keyRate,
     logIncomplete: () => undefined,

@@ -11,6 +11,7 @@ import { requestsOf } from "../../protocol/patterns/containment.ts";
 import type { Occupancy } from "../../realtime/presence/occupancy.ts";
 import { keyIdScope } from "../../realtime/state/connection.ts";
 import type { Publishing } from "../../realtime/streams/publishing.ts";
+import type { KeyTraffic } from "../../telemetry/key-traffic.ts";
 import type { Call } from "../request/call.ts";
 import { channelIn } from "../request/path-names.ts";
 import { type LogIncomplete, streamedArray } from "../response/streamed-array.ts";
@@ -57,13 +58,14 @@ const field = (name: string, json: string | undefined): string => (json === unde
 interface ChannelParts {
   readonly occupancy: Pick<Occupancy, "channels" | "members">;
   readonly publishing: Pick<Publishing, "publish">;
+  readonly keyTraffic: Pick<KeyTraffic, "of">;
   readonly responses: StreamedResponses;
   readonly keyRate: KeyRate;
   readonly logIncomplete: LogIncomplete;
 }
 
 export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts): Endpoint[] {
-  const { occupancy, publishing, responses, keyRate, logIncomplete } = parts;
+  const { occupancy, publishing, keyTraffic, responses, keyRate, logIncomplete } = parts;
   const base = { tag: "channels", guard } as const;
   /** Long lists are charged when they are read. Requests that were let in at the same time could otherwise all be for long ones. */
   const refuseInDebt = (keyId: string): void => {
@@ -134,11 +136,14 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
         "over_message_quota",
         "backend_error",
       ],
-      handle: (call, { caller, body, textOf }) => {
+      handle: async (call, { caller, body, textOf }) => {
         const envelope = readMessage(body, textOf);
         const channel = channelOf(call, caller);
         permit(caller, "publish");
-        return publishMessage(publishing, caller.key.app, channel, envelope, keyIdScope(caller.key.id));
+        const { app, id } = caller.key;
+        const done = await publishMessage(publishing, app, channel, envelope, keyIdScope(id));
+        if (!done.duplicate) keyTraffic.of(app, id).messages++;
+        return done;
       },
     }),
   ];

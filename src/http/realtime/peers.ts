@@ -2,6 +2,7 @@
 import type { Credential } from "../../access/keys/credential.ts";
 import type { Directs } from "../../realtime/messages/directs.ts";
 import { keyIdScope } from "../../realtime/state/connection.ts";
+import type { KeyTraffic } from "../../telemetry/key-traffic.ts";
 import { peerIn } from "../request/path-names.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import type { AppAudit } from "../shared/audit.ts";
@@ -10,6 +11,7 @@ import { delivered, message, permit, readMessage, sendMessage } from "../shared/
 
 interface PeerParts extends DisconnectParts {
   readonly directs: Pick<Directs, "send">;
+  readonly keyTraffic: Pick<KeyTraffic, "of">;
   readonly audit: AppAudit;
 }
 
@@ -25,11 +27,14 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
       body: message,
       response: delivered,
       problems: ["action_not_permitted", "peer_not_found", "over_message_quota", "rate_limited", "backend_error"],
-      handle: (call, { caller, body, textOf }) => {
+      handle: async (call, { caller, body, textOf }) => {
         const envelope = readMessage(body, textOf);
         const peerId = peerIn(call);
         permit(caller, "send");
-        return sendMessage(parts.directs, caller.key.app, peerId, envelope, keyIdScope(caller.key.id));
+        const { app, id } = caller.key;
+        const done = await sendMessage(parts.directs, app, peerId, envelope, keyIdScope(id));
+        parts.keyTraffic.of(app, id).messages++;
+        return done;
       },
     }),
     endpoint({

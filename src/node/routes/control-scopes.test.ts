@@ -25,6 +25,7 @@ DELETE /apps/:app/channels/:channel/history                               app
 GET    /apps/:app/channels/:channel/history                               app
 POST   /apps/:app/channels/:channel/publish                               app
 GET    /apps/:app/data                                                    app
+GET    /apps/:app/key-traffic                                             app
 GET    /apps/:app/meetings                                                app
 GET    /apps/:app/meetings/:id                                            app
 GET    /apps/:app/peers                                                   app

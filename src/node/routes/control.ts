@@ -15,6 +15,7 @@ import { keyEndpoints } from "../../http/control/keys.ts";
 import { channelRuleEndpoint } from "../../http/control/live/channel-rules.ts";
 import { liveChannelEndpoints } from "../../http/control/live/channels.ts";
 import { adminHistoryEndpoints } from "../../http/control/live/history.ts";
+import { keyTrafficEndpoint } from "../../http/control/live/key-traffic.ts";
 import { nodesEndpoint } from "../../http/control/live/nodes.ts";
 import { livePeerEndpoints } from "../../http/control/live/peers.ts";
 import { seriesEndpoints } from "../../http/control/live/series.ts";
@@ -239,6 +240,12 @@ function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endp
       keyring,
       nodeRequests: hub.nodeRequests,
       series: hub.sampling.series,
+    }),
+    keyTrafficEndpoint(guards.operator, {
+      series: hub.sampling.series,
+      keys: hub.sampling.keys,
+      nodeRequests: hub.nodeRequests,
+      appIn,
     }),
     ...liveChannelEndpoints(guards, { publishing: hub.publishing, channels: live.channels, keyring, appIn, audit }),
     ...adminHistoryEndpoints(guards, { pages: hub.pages, streams: hub.streams, appIn, audit }),

@@ -144,6 +144,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, responses: Streame
     ...channelEndpoints(guards.secret, {
       occupancy: hub.occupancy,
       publishing: hub.publishing,
+      keyTraffic: hub.sampling.keys,
       responses,
       keyRate,
       logIncomplete,
@@ -157,6 +158,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, responses: Streame
     ...peerEndpoints(guards.secret, {
       kicks: hub.kicks,
       directs: hub.directs,
+      keyTraffic: hub.sampling.keys,
       store,
       blocks,
       nowMs,

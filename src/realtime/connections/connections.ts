@@ -239,6 +239,7 @@ export class Connections {
     const connections = this.byKey.get(keyId);
     const { keyIndex } = connection;
     if (connections?.[keyIndex] !== connection) return;
+    connection.keyCounters.connections--;
     const last = connections.pop();
     if (last && last !== connection) {
       connections[keyIndex] = last;
@@ -249,6 +250,8 @@ export class Connections {
 
   private addToKey(connection: Connection): void {
     const connections = this.byKey.get(connection.keyId);
+    connection.keyCounters = this.parts.metrics.traffic.keys.of(connection.peer.space.owner, connection.keyId);
+    connection.keyCounters.connections++;
     connection.keyIndex = connections ? connections.push(connection) - 1 : 0;
     if (!connections) this.byKey.set(connection.keyId, [connection]);
   }

@@ -92,7 +92,7 @@ test("the counters of an application are in the series of the node", () => {
   expect(traffic.of(APP).bytesOut).toBeGreaterThan(11 * '{"type":"direct","from":"ann","data":1}'.length);
   world.advance(SAMPLE_EVERY_MS);
   const last = (metric: "messages" | "connections", app?: AppId): unknown =>
-    hub.sampling.series.values(metric, "15m", app).values.at(-1);
+    hub.sampling.series.values(metric, "15m", { app }).values.at(-1);
   expect([last("connections"), last("connections", APP)]).toEqual([2, 2]);
   expect(last("messages", APP)).toBe(last("messages"));
   expect(last("messages")).toBeGreaterThan(0);

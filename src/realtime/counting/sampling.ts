@@ -1,5 +1,6 @@
 /** Every few seconds the windows of the rates advance, and a step of the series is over. One timer for the whole node. */
 import type { Clock } from "../../base/clock.ts";
+import type { KeyTraffic } from "../../telemetry/key-traffic.ts";
 import { SAMPLE_EVERY_MS, Series } from "../../telemetry/series.ts";
 import type { Traffic } from "../../telemetry/traffic.ts";
 import type { RateWindow } from "./rate-window.ts";
@@ -9,6 +10,8 @@ const AFTER_STEP_MS = 50;
 
 export class Sampling {
   readonly series: Series;
+  /** What the series of keys are made from. */
+  readonly keys: KeyTraffic;
   private isStopped = false;
 
   constructor(
@@ -17,6 +20,7 @@ export class Sampling {
     private readonly window: RateWindow,
   ) {
     this.series = new Series(traffic, clock.wallMs());
+    this.keys = traffic.keys;
   }
 
   start(): void {

@@ -35,6 +35,7 @@ export class Emitter {
 
   connected(connection: Connection): void {
     connection.peer.space.counters.connects++;
+    connection.keyCounters.connects++;
     this.recorder.connected(connection);
     try {
       this.events.listener?.connected(connection);
@@ -45,7 +46,8 @@ export class Emitter {
 
   refused(code: ConnectRefusal, known: KnownOfClient, client: Address): void {
     const { app, keyId, peerId } = known;
-    (app === undefined ? this.traffic.rest : this.traffic.of(app)).refused(code);
+    (app === undefined ? this.traffic.unknown : this.traffic.of(app)).refused(code);
+    if (app !== undefined && keyId !== undefined) this.traffic.keys.of(app, keyId).refusedInAll++;
     this.recorder.refused(code, known);
     this.report((listener) => listener.refused({ code, app, keyId, peerId, address: addressText(client) }));
   }
@@ -104,6 +106,7 @@ export class Emitter {
 
   failed(connection: Connection, code: Code, channel: string | undefined): void {
     connection.peer.space.counters.errors++;
+    connection.keyCounters.errors++;
     this.recorder.failed(connection, code, channel);
     this.report((listener) => listener.failed(connection, code, channel));
   }

@@ -158,7 +158,7 @@ export class MessageFrames {
     const { space } = connection.peer;
     const refused = delivery.publish(space.id, channel, envelope, connection);
     if (refused) return this.refuseMessage(connection, refused, request);
-    connection.published++;
+    connection.countPublished();
     replies.ackMessage(connection, request.requestId);
     space.counters.latency.observeMs(clock.monotonicMs() - connection.lastSeenMs);
   }
@@ -204,11 +204,11 @@ export class MessageFrames {
       if (outcome === "unconfirmed")
         return replies.refuse(sender, "backend_error", { requestId, channel }, NOT_KNOWN_TO_BE_STORED);
       if (outcome === "delivered") {
-        sender.published++;
+        sender.countPublished();
         replies.ackMessage(sender, requestId);
       } else if (typeof outcome === "string") return this.refuseMessage(sender, outcome, { requestId, channel });
       else {
-        if (!outcome.isDuplicate) sender.published++;
+        if (!outcome.isDuplicate) sender.countPublished();
         const duplicate = outcome.isDuplicate ? ',"duplicate":true' : "";
         replies.ackMessage(sender, requestId, `,"pos":"${positionText(outcome)}"${duplicate}`);
       }
@@ -263,7 +263,7 @@ export class MessageFrames {
   private answerSend(connection: Connection, refused: SendRefusal | undefined, request: Request): void {
     const { replies } = this.parts;
     if (refused) return replies.refuse(connection, refused, request, SEND_REFUSED[refused]);
-    connection.published++;
+    connection.countPublished();
     replies.ackMessage(connection, request.requestId);
   }
 

@@ -8,6 +8,7 @@ import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "../../base
 import type { ActionSet } from "../../protocol/actions.ts";
 import type { Departure } from "../../protocol/close.ts";
 import type { Scope } from "../../protocol/patterns/scope.ts";
+import { KeyCounters } from "../../telemetry/key-traffic.ts";
 import { ConnectionExtras } from "./connection-extras.ts";
 import type { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
@@ -33,6 +34,9 @@ export function connectionNumber(id: string): number | undefined {
 
 /** The scope of message ids for REST, and for publishable keys, whose peers have no id of their own. */
 export const keyIdScope = (keyId: string): string => `key ${keyId}`;
+
+/** A connection has these until it is among those of its key (connections.ts). */
+const NO_COUNTERS = new KeyCounters();
 
 /** Up to this many subscriptions are searched one by one: most connections have few, and an index for each would cost memory. */
 const INDEXED_ABOVE = 8;
@@ -63,6 +67,8 @@ export class Connection implements Permissions {
   deadlineIndex = 0;
   /** Its index among the connections of its key. */
   keyIndex = 0;
+  /** What its key counts on this node. */
+  keyCounters = NO_COUNTERS;
   /** The number of its latest event in the flight recorder. */
   lastEvent = 0;
   /** Frames that arrived in the rate window of this number, and in the one before it (rate-window.ts). */
@@ -184,6 +190,12 @@ export class Connection implements Permissions {
       this.socket.subscribe(this.outboxTopic);
     }
     return this.outboxTopic;
+  }
+
+  /** A message of it was accepted. */
+  countPublished(): void {
+    this.published++;
+    this.keyCounters.messages++;
   }
 
   /** A frame has arrived. */
