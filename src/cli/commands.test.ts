@@ -79,7 +79,7 @@ test("--help prints help even if required arguments are missing", () => {
 test.each([
   ["kyes list", 'there is no command "kyes"; did you mean "keys"? See "parley help"'],
   ["keys lst", '"parley keys" has no "lst"; did you mean "list"? It has create, list'],
-  ["keys", '"parley keys" needs one of create, list, show, edit, rotate, revoke. See "parley help keys"'],
+  ["keys", '"parley keys" needs one of create, list, show, traffic, edit, rotate, revoke. See "parley help keys"'],
   [
     "keys list --ap shop",
     'there is no flag --ap for "parley keys list"; did you mean --app? See "parley help keys list"',

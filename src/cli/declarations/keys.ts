@@ -70,6 +70,19 @@ export const KEYS: readonly Command[] = [
     load: async () => (await import("../commands/control/keys.ts")).show,
   },
   {
+    name: "keys traffic",
+    summary: "show which keys are in use: connections, refusals and messages of each",
+    flags: [
+      { name: "app", value: "APP", meaning: "id or name of the application", required: true },
+      { name: "range", value: "RANGE", meaning: "how far back to count; default 15m", choices: ["15m", "3h", "24h"] },
+      ...forLists(CONTROL),
+    ],
+    details:
+      "Keys without traffic in that time are not listed. Nodes count in memory: after a restart they begin again at zero.",
+    examples: ["parley keys traffic --app shop", "parley keys traffic --app shop --range 24h --json"],
+    load: async () => (await import("../commands/control/keys.ts")).traffic,
+  },
+  {
     name: "keys edit",
     summary: "change a key's channels, actions, origins, turn or label",
     operands: [KEY],

@@ -162,3 +162,36 @@ export async function revoke(input: Input): Promise<CommandResult> {
   await confirm(input, `revoke the key ${input.operand(0)} and end its connections`, () => server.get(path));
   return shown(input, server, await server.delete<Key>(path));
 }
+
+const RANGES = ["15m", "3h", "24h"];
+
+interface KeyTraffic {
+  readonly keyId: string;
+  readonly connections: number;
+  readonly connects: number;
+  readonly refusals: number;
+  readonly messages: number;
+  readonly errors: number;
+}
+
+export async function traffic(input: Input): Promise<CommandResult> {
+  const app = input.required("app");
+  const range = input.oneOf("range", RANGES) ?? "15m";
+  const path = `/apps/${encodeURIComponent(app)}/key-traffic?range=${range}`;
+  const { data, isComplete } = await controlPlane(input).get<{ data: KeyTraffic[]; isComplete: boolean }>(path);
+  const notes = isComplete ? [] : ["A node did not respond: its part is missing."];
+  if (data.length === 0) return { value: data, text: "", notes: [...notes, `No key was used in the last ${range}.`] };
+  const rows = data.map(({ keyId, connections, connects, refusals, messages, errors }) => [
+    keyId,
+    connections,
+    connects,
+    refusals,
+    messages,
+    errors,
+  ]);
+  return {
+    value: data,
+    text: table(["KEY", "CONNECTIONS", "CONNECTS", "REFUSALS", "MESSAGES", "ERRORS"], rows),
+    notes,
+  };
+}
