@@ -20,19 +20,34 @@ export function navigate(to: string, options: { readonly replace?: boolean } = {
   location_.value = location.pathname + location.search;
 }
 
-/** Sets parameters of the present address; an empty value removes one. */
-export function setParameters(changes: Readonly<Record<string, string>>): void {
+/** Changes of the same parameters that follow within this time are one step of the back button: a word that one types, a few clicks. */
+const SAME_STEP_MS = 2000;
+let lastChange = { names: "", atMs: Number.NEGATIVE_INFINITY };
+
+interface SetOptions {
+  /** For what is no view of its own, such as an open dialog: the back button does not stop here. */
+  readonly isPassing?: boolean;
+}
+
+/** Sets parameters of the present address; an empty value removes one. The back button brings back what was set before. */
+export function setParameters(changes: Readonly<Record<string, string>>, { isPassing = false }: SetOptions = {}): void {
   const next = new URLSearchParams(parameters.value);
   for (const [name, value] of Object.entries(changes)) {
     if (value === "") next.delete(name);
     else next.set(name, value);
   }
   const text = next.toString();
-  navigate(`${rawPath.value}${text && `?${text}`}`, { replace: true });
+  const to = `${rawPath.value}${text && `?${text}`}`;
+  const names = `${rawPath.value} ${Object.keys(changes).join()}`;
+  const atMs = performance.now();
+  const isSameStep = names === lastChange.names && atMs - lastChange.atMs < SAME_STEP_MS;
+  if (!isPassing) lastChange = { names, atMs };
+  if (`${BASE}${to === "/" ? "" : to}` !== location_.value) navigate(to, { replace: isPassing || isSameStep });
 }
 
 export function followLinks(): void {
   addEventListener("popstate", () => {
+    lastChange = { names: "", atMs: Number.NEGATIVE_INFINITY };
     location_.value = location.pathname + location.search;
   });
   document.addEventListener("click", (event) => {

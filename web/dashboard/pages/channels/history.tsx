@@ -103,7 +103,7 @@ export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProp
       run: async () => {
         await remove(call);
         if (before === "") await live.reload();
-        else setParameters({ before: "" });
+        else setParameters({ before: "" }, { isPassing: true });
         toast(`The history of ${channel} is deleted.`);
       },
     });

@@ -95,7 +95,7 @@ function RulesOf({ path }: { readonly path: string }) {
   const canAdd = rules.length < CHANNEL_RULES_MAX;
   const close = (): void => {
     edited.value = undefined;
-    setParameters({ add: "" });
+    setParameters({ add: "" }, { isPassing: true });
   };
   // A new rule comes last.
   const at = edited.value ?? (canAdd && mayChange.value && parameters.value.has("add") ? rules.length : undefined);
@@ -113,7 +113,7 @@ function RulesOf({ path }: { readonly path: string }) {
             class="primary"
             disabled={!canAdd}
             title={canAdd ? undefined : `An application has at most ${CHANNEL_RULES_MAX} rules.`}
-            onClick={() => setParameters({ add: "1" })}
+            onClick={() => setParameters({ add: "1" }, { isPassing: true })}
           >
             Add rule
           </button>

@@ -36,7 +36,7 @@ function KeysOf({ app }: { readonly app: App }) {
   const revoked = useList<Key>(withRevoked ? path(true) : undefined, { everyMs: CHANGES_EVERY_MS, idOf });
   const { data, error, reload } = live;
   const origin = useOrigin();
-  const create = (): void => setParameters({ create: "1" });
+  const create = (): void => setParameters({ create: "1" }, { isPassing: true });
   const example = data?.find(({ type }) => type === "publishable") ?? data?.[0];
   return (
     <Page
@@ -58,7 +58,11 @@ function KeysOf({ app }: { readonly app: App }) {
       <Payloads app={app} />
       {mayChange.value && <DeleteApp app={app} />}
       {parameters.value.has("create") && mayChange.value && (
-        <CreateKey app={app._id} onCreated={reload} onClose={() => setParameters({ create: "" })} />
+        <CreateKey
+          app={app._id}
+          onCreated={reload}
+          onClose={() => setParameters({ create: "" }, { isPassing: true })}
+        />
       )}
     </Page>
   );

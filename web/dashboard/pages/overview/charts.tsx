@@ -1,14 +1,32 @@
 /** The numbers and charts of the overview. */
 import type { ComponentChildren } from "preact";
-import type { Metric, Range } from "../../api/types.ts";
-import type { AllSeries } from "../../live/series.ts";
+import type { Range, Series } from "../../api/types.ts";
+import type { AskedSeries } from "../../live/series.ts";
 import { type Total, totalOf } from "../../live/totals.ts";
 import { rate, short, whole } from "../../text/format.ts";
-import { Chart, type ChartProps, type Line } from "../../ui/chart.tsx";
-import { Card } from "../../ui/page.tsx";
+import { Chart, ChartCard } from "../../ui/chart.tsx";
+import type { ChartProps, Line } from "../../ui/plot-options.ts";
+import { RANGE_TITLES } from "../../ui/range.tsx";
+import { countOf } from "./refusals.tsx";
+
+const METRICS = [
+  "connections",
+  "connects",
+  "refusals",
+  "messages",
+  "deliveries",
+  "bytesOut",
+  "p50Ms",
+  "p99Ms",
+  "errors",
+] as const;
+type Metric = (typeof METRICS)[number];
+
+export const metricsOf = (app: string | undefined) =>
+  Object.fromEntries(METRICS.map((metric) => [metric, { metric, app }])) as Readonly<Record<Metric, AskedSeries>>;
 
 interface Part {
-  readonly data: AllSeries;
+  readonly data: Readonly<Record<Metric, Series>>;
   readonly range: Range;
 }
 
@@ -26,12 +44,16 @@ interface NumberOf {
   readonly metric: Metric;
   /** The number and its unit. */
   readonly show: (value: number) => readonly [value: string, unit: string];
+  /** What the number is; absent: the newest value. */
+  readonly of?: (series: Series) => number;
+  /** More than none is worth a look. */
+  readonly isBad?: boolean;
 }
 
 const NUMBERS: readonly NumberOf[] = [
   { title: "Connections", metric: "connections", show: (value) => [whole(value), ""] },
   { title: "Messages in", metric: "messages", show: (value) => [short(value), "/s"] },
-  { title: "Deliveries", metric: "deliveries", show: (value) => [short(value), "/s"] },
+  { title: "Refused connects", metric: "refusals", show: (value) => [whole(value), ""], of: countOf, isBad: true },
   {
     title: "Frame to publish, p99",
     metric: "p99Ms",
@@ -41,23 +63,23 @@ const NUMBERS: readonly NumberOf[] = [
 
 export const Numbers = ({ data, range }: Part) => (
   <div class="numbers">
-    {NUMBERS.map(({ title, metric, show }) => {
+    {NUMBERS.map(({ title, metric, show, of, isBad }) => {
       const total = totalOf(data[metric], range);
-      const value = newest(total);
+      const value = of ? of(data[metric]) : newest(total);
       const [text, unit] = value === undefined ? ["–", ""] : show(value);
       return (
         <section key={metric} class="card stat">
           <h2 class="muted small">{title}</h2>
           <div>
-            <span class="value">{text}</span>
+            <span class={`value ${isBad && value ? "bad" : ""}`}>{text}</span>
             {/^\w/.test(unit) && " "}
-            {unit && <span class="unit">{unit}</span>}
+            <span class="unit">{of ? ` in ${RANGE_TITLES[range]}` : unit}</span>
           </div>
           <Chart
             label={title}
             times={total.times}
-            lines={[{ title, color: "--accent", values: total.values }]}
-            format={(one) => show(one).join(" ")}
+            lines={[{ title, color: isBad ? "--bad" : "--accent", values: total.values }]}
+            format={(one) => (of ? `${rate(one)}/s` : show(one).join(" "))}
             heightPx={32}
             isSpark
           />
@@ -88,7 +110,7 @@ const CONNECTIONS: ChartOf = {
 const FURTHER: readonly ChartOf[] = [
   {
     title: "Messages",
-    unit: "per second",
+    unit: "/s",
     lines: [
       { metric: "messages", title: "Messages in", color: "--accent" },
       { metric: "deliveries", title: "Deliveries out", color: "--good", isDashed: true },
@@ -96,7 +118,7 @@ const FURTHER: readonly ChartOf[] = [
   },
   {
     title: "Connects and refusals",
-    unit: "per second",
+    unit: "/s",
     lines: [
       { metric: "connects", title: "Connects", color: "--accent" },
       { metric: "refusals", title: "Refusals", color: "--bad", isDashed: true },
@@ -104,7 +126,7 @@ const FURTHER: readonly ChartOf[] = [
   },
   {
     title: "Bytes out",
-    unit: "per second",
+    unit: "/s",
     lines: [{ metric: "bytesOut", title: "Bytes out", color: "--accent", isFilled: true }],
     axis: { isBytes: true, leastTop: 1024 },
   },
@@ -119,7 +141,7 @@ const FURTHER: readonly ChartOf[] = [
   },
   {
     title: "Errors",
-    unit: "error frames per second",
+    unit: "error frames/s",
     lines: [{ metric: "errors", title: "Errors", color: "--bad", isFilled: true }],
   },
 ];
@@ -127,29 +149,14 @@ const FURTHER: readonly ChartOf[] = [
 function SeriesChart({ chart, data, range, heightPx }: Part & { readonly chart: ChartOf; readonly heightPx: number }) {
   const totals = chart.lines.map(({ metric }) => totalOf(data[metric], range));
   return (
-    <Card
+    <ChartCard
       title={chart.title}
-      aside={
-        <span class="legend small">
-          {chart.lines.length > 1 &&
-            chart.lines.map(({ title, color, isDashed }) => (
-              <span key={title}>
-                <i class={isDashed ? "dashed" : ""} style={{ color: `var(${color})` }} aria-hidden="true" />
-                {title}
-              </span>
-            ))}
-          <span>{chart.unit}</span>
-        </span>
-      }
-    >
-      <Chart
-        label={`${chart.title}, ${chart.unit}`}
-        times={totals[0]?.times ?? []}
-        lines={chart.lines.map((line, at) => ({ ...line, values: totals[at]?.values ?? [] }))}
-        heightPx={heightPx}
-        {...chart.axis}
-      />
-    </Card>
+      unit={chart.unit}
+      times={totals[0]?.times ?? []}
+      lines={chart.lines.map((line, at) => ({ ...line, values: totals[at]?.values ?? [] }))}
+      heightPx={heightPx}
+      {...chart.axis}
+    />
   );
 }
 

@@ -1,72 +1,15 @@
-/** The lists of the overview: refused connects, the busiest channels, and the nodes. */
+/** The lists of the overview: the busiest channels, and the nodes. */
 import { BASE } from "../../address/router.ts";
 import { segment } from "../../api/client.ts";
-import type { ActiveChannel, App, List, Series } from "../../api/types.ts";
+import type { ActiveChannel, App, List } from "../../api/types.ts";
 import { useLive } from "../../live/live.ts";
 import { isAway, type SeenNode } from "../../live/nodes.ts";
-import { reasonsOf } from "../../live/totals.ts";
 import { bytes, percent, rate, whole } from "../../text/format.ts";
-import { Bar } from "../../ui/bar.tsx";
 import { NodeBadge } from "../../ui/node-badges.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Name } from "../../ui/values.tsx";
-
-const REASONS_SHOWN = 5;
-
-interface RefusalsProps {
-  readonly series: Series;
-  /** The range as a title: "15 min". */
-  readonly over: string;
-  readonly app: string | undefined;
-}
-
-export function Refusals({ series, over, app }: RefusalsProps) {
-  const reasons = reasonsOf(series);
-  const most = reasons[0]?.[1] ?? 0;
-  const rest = reasons.slice(REASONS_SHOWN).reduce((sum, [, count]) => sum + count, 0);
-  const root = app === undefined ? BASE : `${BASE}/apps/${segment(app)}`;
-  return (
-    <Card title="Refused connects" aside={`last ${over}`} class="refusals">
-      {reasons.length === 0 ? (
-        <Empty title="No connect was refused." />
-      ) : (
-        <table class="bars" aria-label="Refused connects by reason">
-          <colgroup>
-            <col width="55%" />
-            <col width="18%" />
-            <col />
-          </colgroup>
-          <tbody>
-            {reasons.slice(0, REASONS_SHOWN).map(([reason, count]) => (
-              <tr key={reason}>
-                <th scope="row" class="row-title">
-                  <Name>{reason}</Name>
-                </th>
-                <td class="number">{whole(count)}</td>
-                <td>
-                  <Bar share={count / most} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-      <p class="small muted at-the-end">
-        {rest > 0 && `${whole(rest)} more for other reasons. `}
-        <a href={`${root}/why-not`}>Find out why</a> a key or token is refused, or{" "}
-        <a href={`${root}/console?kind=refuse`}>watch them live</a>.
-        {app !== undefined && (
-          <>
-            {" "}
-            Without a key or token that is known, a connect counts only <a href={BASE}>for the service</a>.
-          </>
-        )}
-      </p>
-    </Card>
-  );
-}
 
 const CHANNELS_MS = 2000;
 

@@ -1,40 +1,28 @@
 /** The overview of the service or of one application: numbers, charts, refusals, nodes and the busiest channels. */
-import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
-import type { Range } from "../../api/types.ts";
-import { RANGES } from "../../api/types.ts";
+import type { PageParameters } from "../../address/router.ts";
 import { apps, currentApp } from "../../live/apps.ts";
 import { useNodes } from "../../live/nodes.ts";
 import { useSeries } from "../../live/series.ts";
-import { Segmented } from "../../ui/fields.tsx";
 import { Page } from "../../ui/page.tsx";
+import { chosenRange, RangeChoice } from "../../ui/range.tsx";
 import { NotFound } from "../not-found.tsx";
-import { Charts, Numbers } from "./charts.tsx";
+import { Charts, metricsOf, Numbers } from "./charts.tsx";
 import { FirstApplication, useFirstSteps } from "./first-steps.tsx";
-import { BusiestChannels, NodesAtAGlance, Refusals } from "./lists.tsx";
+import { BusiestChannels, NodesAtAGlance } from "./lists.tsx";
+import { Refusals } from "./refusals.tsx";
 
-const RANGE_TITLES: Readonly<Record<Range, string>> = { "15m": "15 min", "3h": "3 h", "24h": "24 h" };
 const NODES_MS = 5000;
-
-const rangeOf = (text: string | null): Range => RANGES.find((one) => one === text) ?? "15m";
 
 export function Overview({ at }: { readonly at: PageParameters }) {
   const app = currentApp.value;
-  const chosen = rangeOf(parameters.value.get("range"));
-  const { data, range, error } = useSeries(app?._id, chosen);
+  const { data, range, error } = useSeries({ ...metricsOf(app?._id), unknown: UNKNOWN_REFUSALS }, chosenRange());
   const nodes = useNodes(NODES_MS);
   const firstSteps = useFirstSteps(app);
   if (at.app !== undefined && !app) return <NotFound />;
   return (
     <Page
       title="Overview"
-      actions={
-        <Segmented
-          label="Range"
-          value={chosen}
-          options={RANGES.map((one) => [one, RANGE_TITLES[one]] as const)}
-          onChange={(one) => setParameters({ range: one === "15m" ? "" : one })}
-        />
-      }
+      actions={<RangeChoice />}
       isReady={data !== undefined && nodes.data !== undefined && firstSteps.isReady}
       error={error ?? nodes.error}
       isComplete={nodes.isComplete && data?.connections.isComplete !== false}
@@ -48,7 +36,7 @@ export function Overview({ at }: { readonly at: PageParameters }) {
             data={data}
             range={range}
             last={<NodesAtAGlance nodes={nodes.data ?? []} />}
-            beside={<Refusals series={data.refusals} over={RANGE_TITLES[range]} app={app?.name} />}
+            beside={<Refusals of={data.refusals} unknown={data.unknown} range={range} app={app?.name} />}
           />
         </>
       )}
@@ -56,3 +44,5 @@ export function Overview({ at }: { readonly at: PageParameters }) {
     </Page>
   );
 }
+
+const UNKNOWN_REFUSALS = { metric: "refusals", credentials: "unknown" } as const;

@@ -1,5 +1,4 @@
 /** The rooms of an application: find one, copy its link, see who is inside. */
-import { useSignal } from "@preact/signals";
 import { meetingsPage, newRoomPage, roomPage } from "../../address/links.ts";
 import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
 import { query, segment } from "../../api/client.ts";
@@ -29,8 +28,8 @@ const PAGE_MAX = 100;
 export function Rooms({ at }: { readonly at: PageParameters }) {
   const app = currentApp.value;
   const root = `/apps/${segment(at.app ?? "")}/rooms`;
-  const typed = useSignal(parameters.value.get("search") ?? "");
-  const search = useDelayed(typed);
+  const typed = parameters.value.get("search") ?? "";
+  const search = useDelayed({ value: typed });
   const list = useList<Room>(app && `${root}${query({ search })}`, {
     limitMax: PAGE_MAX,
     everyMs: CHANGES_EVERY_MS,
@@ -61,14 +60,7 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
     >
       <Card>
         <div class="toolbar list-head">
-          <Search
-            label="Find a room by name"
-            value={typed.value}
-            onInput={(value) => {
-              typed.value = value;
-              setParameters({ search: value });
-            }}
-          />
+          <Search label="Find a room by name" value={typed} onInput={(value) => setParameters({ search: value })} />
           <span role="status" class="muted small">
             {list.total !== undefined && `${whole(list.total)} ${list.total === 1 ? "room" : "rooms"} in all`}
             {now.size > 0 && (

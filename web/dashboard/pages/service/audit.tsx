@@ -120,7 +120,7 @@ export function Audit(_: { readonly at: PageParameters }) {
           />
         </Card>
       )}
-      {opened && <AuditDetails entry={opened} onClose={() => setParameters({ entry: "" })} />}
+      {opened && <AuditDetails entry={opened} onClose={() => setParameters({ entry: "" }, { isPassing: true })} />}
     </Page>
   );
 }

@@ -111,7 +111,7 @@ export function Log({ of: webhook, path, reload }: LogProps) {
         <DeliveryDetails
           of={opened}
           onResend={mayChange.value ? () => resend(opened) : undefined}
-          onClose={() => setParameters({ delivery: "" })}
+          onClose={() => setParameters({ delivery: "" }, { isPassing: true })}
         />
       )}
       {isReplaying.value && <ReplayDialog path={path} onDone={sentAgain} onClose={() => (isReplaying.value = false)} />}

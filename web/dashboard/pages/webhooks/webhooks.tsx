@@ -29,7 +29,7 @@ function WebhooksOf({ app }: { readonly app: App }) {
     everyMs: CHANGES_EVERY_MS,
     idOf: ({ _id }) => _id,
   });
-  const create = (): void => setParameters({ create: "1" });
+  const create = (): void => setParameters({ create: "1" }, { isPassing: true });
   return (
     <Page
       title="Webhooks"
@@ -68,7 +68,12 @@ function WebhooksOf({ app }: { readonly app: App }) {
         </Card>
       )}
       {parameters.value.has("create") && mayChange.value && (
-        <CreateWebhook app={app.name} path={path} onCreated={reload} onClose={() => setParameters({ create: "" })} />
+        <CreateWebhook
+          app={app.name}
+          path={path}
+          onCreated={reload}
+          onClose={() => setParameters({ create: "" }, { isPassing: true })}
+        />
       )}
     </Page>
   );
