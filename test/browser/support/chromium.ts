@@ -1,8 +1,8 @@
 /** Debian's Chromium, headless, with a generated camera picture and no permission prompts. */
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { closeAtEndOfRun, IS_SHARING } from "../../support/run.ts";
+import { type Browser, chromium } from "playwright-core";
+import { oneForAll } from "./shared.ts";
 
 /** The shell has no windows: it takes half of the CPU time of the whole browser without a screen. */
 const PROGRAMS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
@@ -43,19 +43,10 @@ const ARGS = [
   ].join(",")}`,
 ];
 
-/** One for the process; a second one only after it has crashed. */
-let shared: Promise<Browser> | undefined;
-
 /** `wrapped`: a program that runs it elsewhere; it gets the path of Chromium and its arguments. */
 export async function launchChromium(wrapped?: (executable: string) => string): Promise<Browser> {
   if (missingBrowser) throw new Error(`${missingBrowser}: apt-get install -y chromium-headless-shell`);
-  if (wrapped || !IS_SHARING) return launch(wrapped?.(EXECUTABLE));
-  if (shared && !(await shared).isConnected()) shared = undefined;
-  shared ??= launch().then((browser) => {
-    closeAtEndOfRun(() => browser.close());
-    return browser;
-  });
-  return borrowed(await shared);
+  return wrapped ? launch(wrapped(EXECUTABLE)) : launchShared();
 }
 
 /** Started by another program, such as one that puts it into another network. `folder` is for the script that does so. */
@@ -69,30 +60,4 @@ export const launchChromiumBy = (prefix: readonly string[], folder: string): Pro
 
 const launch = (executablePath = EXECUTABLE): Promise<Browser> => chromium.launch({ executablePath, args: ARGS });
 
-/** To close it closes only what was opened through it. */
-function borrowed(browser: Browser): Browser {
-  const contexts = new Set<BrowserContext>();
-  const newContext = async (options?: BrowserContextOptions): Promise<BrowserContext> => {
-    const context = await browser.newContext(options);
-    contexts.add(context);
-    context.on("close", () => contexts.delete(context));
-    return context;
-  };
-  const close = async (): Promise<void> => {
-    await Promise.all([...contexts].map((context) => context.close()));
-  };
-  const own = {
-    newContext,
-    newPage: async (options?: BrowserContextOptions): Promise<Page> => (await newContext(options)).newPage(),
-    contexts: () => [...contexts],
-    close,
-    [Symbol.asyncDispose]: close,
-  };
-  return new Proxy(browser, {
-    get: (target, name) => {
-      if (Object.hasOwn(own, name)) return own[name as keyof typeof own];
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
+const launchShared = oneForAll(launch);

@@ -4,6 +4,7 @@ import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { sessionAt } from "../../support/dashboard.ts";
 import { TIMEOUT_MS } from "../../support/wait.ts";
 import { launchChromium } from "./chromium.ts";
+import { listen } from "./complaints.ts";
 
 export interface Look {
   readonly width: number;
@@ -23,7 +24,8 @@ export const LOOKS: readonly Look[] = [
 /** Before any script of the page: counts movements of the layout, and makes violations of the policy visible. */
 const OBSERVERS = `
   globalThis.shifts = [];
-  new PerformanceObserver((list) => {
+  // Firefox does not count them, and would warn.
+  if (PerformanceObserver.supportedEntryTypes.includes("layout-shift")) new PerformanceObserver((list) => {
     for (const entry of list.getEntries())
       if (!entry.hadRecentInput)
         shifts.push({ value: entry.value, of: entry.sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? "").slice(0, 120)) });
@@ -79,12 +81,7 @@ export class Dashboard implements AsyncDisposable {
   }
 
   private watch(page: Page): void {
-    page.on("pageerror", (error) => this.complaints.push(String(error)));
-    page.on("console", (message) => {
-      const isExpected = this.expected?.test(message.text()) === true;
-      if (["error", "warning"].includes(message.type()) && !isExpected)
-        this.complaints.push(`${message.text()} ${message.location().url}`);
-    });
+    listen(page, (text) => this.complaints.push(text), this.expected);
     page.on("dialog", (dialog) => {
       this.complaints.push(`dialog: ${dialog.message()}`);
       void dialog.dismiss();
@@ -123,10 +120,10 @@ export async function signInByForm(page: Page, token: string, opens = "Overview"
 }
 
 /** One browser for the tests of a file. */
-export function browserForTests(): () => Browser {
+export function browserForTests(launch: () => Promise<Browser> = launchChromium): () => Browser {
   let browser: Browser | undefined;
   beforeAll(async () => {
-    browser = await launchChromium();
+    browser = await launch();
   });
   afterAll(() => browser?.close());
   return () => {

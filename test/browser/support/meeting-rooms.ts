@@ -26,10 +26,10 @@ export interface MeetingRooms {
   allLeave(): Promise<void>;
 }
 
-export function meetingRooms(): () => MeetingRooms {
+export function meetingRooms(launch: () => Promise<Browser> = launchChromium): () => MeetingRooms {
   let rooms: MeetingRooms | undefined;
   beforeAll(async () => {
-    const [server, browser] = await Promise.all([startParley({ env: ENV }), launchChromium()]);
+    const [server, browser] = await Promise.all([startParley({ env: ENV }), launch()]);
     const { _id, name, secretKey } = await server.admin.createApp("shop");
     rooms = roomsOf(server, new Application(server.url, name, secretKey, _id), browser);
   });

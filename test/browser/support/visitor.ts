@@ -1,6 +1,7 @@
 /** A visitor of a meeting's page, in a browser context of its own; everything that a page must never do is gathered as a complaint. */
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { TIMEOUT_MS, until } from "../../support/wait.ts";
+import { listen } from "./complaints.ts";
 
 /** The browser would contact the page's own host alone; violations of the policy become visible. */
 const OBSERVERS = `
@@ -46,7 +47,8 @@ export class Visitor {
     });
     context.setDefaultTimeout(TIMEOUT_MS);
     await context.addInitScript(OBSERVERS);
-    if (script !== undefined) await context.addInitScript(script);
+    // Firefox runs it in the empty page too that a tab begins with, which has no devices.
+    if (script !== undefined) await context.addInitScript(`if (isSecureContext) { ${script} }`);
     const visitor = new Visitor(context, await context.newPage(), expected);
     visitor.watch();
     return visitor;
@@ -120,10 +122,6 @@ export class Visitor {
   }
 
   private watch(): void {
-    this.page.on("pageerror", (error) => this.complaints.push(String(error)));
-    this.page.on("console", (message) => {
-      const isExpected = this.expected?.test(message.text()) === true;
-      if (["error", "warning"].includes(message.type()) && !isExpected) this.complaints.push(message.text());
-    });
+    listen(this.page, (text) => this.complaints.push(text), this.expected);
   }
 }
