@@ -3,17 +3,15 @@
  * of the policy occurs, and no text is missing in any language. In each of the two a fourth of the states is looked at;
  * with PARLEY_TEST_FULL all of them, in the other colours too.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
-import { contentSecurityPolicy } from "../../src/http/pages/pages.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { violations } from "./support/axe.ts";
 import { browserForTests } from "./support/dashboard.ts";
 import { meetingRooms } from "./support/meeting-rooms.ts";
+import { meetingStates, textFaults } from "./support/meeting-states.ts";
 import { type Visit, Visitor } from "./support/visitor.ts";
 
 setDefaultTimeout(240_000);
 
-const WEB = join(import.meta.dir, "../../web");
 const WIDE: Visit = { width: 1440, height: 860, scheme: "light" };
 const NARROW: Visit = { width: 360, height: 740, scheme: "dark" };
 const isFull = process.env.PARLEY_TEST_FULL !== undefined;
@@ -21,39 +19,8 @@ const isFull = process.env.PARLEY_TEST_FULL !== undefined;
 
 const browser = browserForTests();
 const rooms = meetingRooms();
-let site: Bun.Server<undefined> | undefined;
 
-/** web/meeting/testing/states.tsx, with the policy that the page has. */
-beforeAll(async () => {
-  const { outputs } = await Bun.build({
-    entrypoints: [join(WEB, "meeting/testing/states.html")],
-    root: join(WEB, "meeting/testing"),
-    publicPath: "/",
-    target: "browser",
-  });
-  const files = new Map(outputs.map((file) => [file.path.replace(/^\.?\//, ""), file]));
-  site = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: ({ url }) => {
-      const file = files.get(new URL(url).pathname.slice(1));
-      if (!file) return new Response(null, { status: 404 });
-      return new Response(file, { headers: { "Content-Security-Policy": contentSecurityPolicy() } });
-    },
-  });
-});
-afterAll(() => site?.stop(true));
-
-async function open(visitor: Visitor, state: string, language = "en"): Promise<void> {
-  await visitor.page.goto(`http://127.0.0.1:${site?.port}/states.html?state=${state}&lang=${language}`);
-  await visitor.page.locator("body[data-ready]").waitFor();
-  await visitor.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
-}
-
-async function statesOf(visitor: Visitor): Promise<string[]> {
-  await open(visitor, "over");
-  return visitor.page.evaluate<string[]>("stateNames");
-}
+const states = meetingStates();
 
 test.each([
   ["1,440 px, light", WIDE, 0],
@@ -62,9 +29,9 @@ test.each([
   // The states have sound without a click; on the real page the microphone that is open allows it.
   const visitor = await Visitor.open(browser(), { ...look, expected: /AudioContext/ });
   const faults: Record<string, string[]> = {};
-  for (const [at, state] of (await statesOf(visitor)).entries()) {
+  for (const [at, state] of (await states.names(visitor)).entries()) {
     if (!isFull && at % 4 !== turn) continue;
-    await open(visitor, state);
+    await states.open(visitor, state);
     const sideways = await visitor.page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
     const found = [
       ...(sideways > 0 ? [`scrolls sideways by ${sideways} px`] : []),
@@ -84,16 +51,11 @@ test.each([
 
 test.each(["de", "fr", "es"])("%s: no text is missing, and none is wider than a phone", async (language) => {
   const visitor = await Visitor.open(browser(), NARROW);
-  const states = isFull ? await statesOf(visitor) : ["door", "not-open", "admin-people", "devices"];
+  const shown = isFull ? await states.names(visitor) : ["door", "not-open", "admin-people", "devices"];
   const faults: string[] = [];
-  for (const state of states) {
-    await open(visitor, state, language);
-    const { text, sideways, lang } = await visitor.page.evaluate<{ text: string; sideways: number; lang: string }>(
-      `({ text: document.body.innerText, sideways: document.documentElement.scrollWidth - innerWidth, lang: document.documentElement.lang })`,
-    );
-    if (/[{}]|undefined|NaN/.test(text)) faults.push(`${state}: ${text}`);
-    if (sideways > 0) faults.push(`${state}: scrolls sideways by ${sideways} px`);
-    if (lang !== language) faults.push(`${state}: is in ${lang}`);
+  for (const state of shown) {
+    await states.open(visitor, state, language);
+    faults.push(...(await textFaults(visitor.page, state, language)));
   }
   await visitor.close();
   expect(faults).toEqual([]);

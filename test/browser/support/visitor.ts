@@ -8,9 +8,15 @@ const OBSERVERS = `
   addEventListener("securitypolicyviolation", (event) =>
     console.error("policy: " + event.violatedDirective + " " + event.blockedURI + " " + event.sample));`;
 
+interface Pictures {
+  /** Only in Firefox, which counts no `totalVideoFrames` of a picture that is not from a file. */
+  readonly mozPaintedFrames?: number;
+  getVideoPlaybackQuality(): { readonly totalVideoFrames: number };
+}
+
 /** Runs in the page. Not as text: what a text evaluates to is returned as it is, and a function would never be called. */
-const framesOf = (video: { getVideoPlaybackQuality(): { readonly totalVideoFrames: number } }): number =>
-  video.getVideoPlaybackQuality().totalVideoFrames;
+const framesOf = (video: Pictures): number =>
+  video.mozPaintedFrames ?? video.getVideoPlaybackQuality().totalVideoFrames;
 
 export interface Visit {
   readonly width?: number;
