@@ -2,8 +2,8 @@
 import { setDefaultTimeout } from "bun:test";
 import { SCENARIOS } from "../../client/scenarios/all.ts";
 import { playedIn } from "../../client/support/in-browser.ts";
-import { launchFirefox } from "../support/firefox.ts";
 import { SOCKETS } from "../support/firefox/reports.ts";
+import { launchFirefox } from "../support/firefox.ts";
 
 setDefaultTimeout(90_000);
 

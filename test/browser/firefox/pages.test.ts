@@ -58,7 +58,10 @@ describe.each([
     const waiting = [...PAGES];
     const visit = async (): Promise<void> => {
       for (let one = waiting.shift(); one; one = waiting.shift()) {
-        await using dashboard = await Dashboard.open(browser, shopServer.url, { ...look, token: shopServer.adminToken });
+        await using dashboard = await Dashboard.open(browser, shopServer.url, {
+          ...look,
+          token: shopServer.adminToken,
+        });
         const page = await dashboard.page(one.path);
         await settled(page, one);
         const sideways = await sidewaysOf(page);
