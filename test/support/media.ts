@@ -37,9 +37,12 @@ export async function ffprobe(from: string): Promise<Probed> {
   return { duration: Number(format.duration ?? Number.NaN), codecs: streams.map((one) => one.codec_name).sort() };
 }
 
-/** Decodes all of it, and returns what the decoder complains about. */
+/**
+ * Decodes all of it, and returns what the decoder complains about. In the times of the file itself: pictures of Firefox do not come
+ * evenly, and two of them would share a time of the average rate.
+ */
 export const complaints = (path: string): Promise<string> =>
-  output("ffmpeg", ["-v", "error", "-i", path, "-f", "null", "-"], "stderr");
+  output("ffmpeg", ["-v", "error", "-i", path, "-enc_time_base", "-1", "-f", "null", "-"], "stderr");
 
 /** Decodes one frame at that second. */
 export const frameAt = (url: string, second: number): Promise<string> =>

@@ -50,8 +50,13 @@ export async function recordingsOf(app: Application, roomUrl: string, count: num
 }
 
 async function beginningOf(app: Application, id: string): Promise<string> {
+  return Buffer.from(await downloaded(app, id, "bytes=0-3")).toString("hex");
+}
+
+/** By the link that the application API gives for it; `range`: a part of it. */
+export async function downloaded(app: Application, id: string, range?: string): Promise<ArrayBuffer> {
   const { url } = await app.must<{ url: string }>("GET", `/recording/${id}/download`);
   const { pathname, search } = new URL(url);
-  const response = await fetch(app.url + pathname + search, { headers: { Host: app.host, Range: "bytes=0-3" } });
-  return Buffer.from(await response.arrayBuffer()).toString("hex");
+  const headers = { Host: app.host, ...(range !== undefined && { Range: range }) };
+  return (await fetch(app.url + pathname + search, { headers })).arrayBuffer();
 }
