@@ -23,11 +23,8 @@ test("nothing moves, on a desk, a tablet and a phone", async () => {
     page.setDefaultTimeout(TIMEOUT_MS);
     await page.addInitScript(OBSERVER);
     await page.goto(`${service.url}/`);
-    await page
-      .locator("#state")
-      .filter({ hasText: /^Connected as/ })
-      .waitFor();
-    await page.locator("#roster").filter({ hasText: "(you)" }).waitFor();
+    for (const slot of ["first", "other"]) await page.locator(`#${slot} .who`).waitFor();
+    await page.locator("#health").filter({ hasText: "Healthy" }).waitFor();
     expect(await page.evaluate<number>("moved"), `${width} px`).toBeLessThan(MOVED_MAX);
     await page.close();
   }

@@ -1,8 +1,9 @@
-/** The start page for a new user: two tabs that exchange messages, see and call each other, and reconnect. */
+/** The start page for a new user: two people side by side or in two tabs that exchange messages, see and call each other, and reconnect. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { IS_FULL } from "../support/slack.ts";
 import { TIMEOUT_MS, within } from "../support/wait.ts";
+import { violations } from "./support/axe.ts";
 import { launchChromium } from "./support/chromium.ts";
 import { PausedMessages } from "./support/paused-messages.ts";
 import { Service } from "./support/service.ts";
@@ -44,7 +45,8 @@ interface Opening {
   readonly prepare?: (page: Page) => Promise<void>;
 }
 
-async function openPage(address = `${service.url}/`, { refusals, prepare }: Opening = {}): Promise<Page> {
+/** By default a tab with one person. */
+async function openPage(address = `${service.url}/?peers=1`, { refusals, prepare }: Opening = {}): Promise<Page> {
   const page = await context.newPage();
   await prepare?.(page);
   page.on("pageerror", (error) => complaints.push(String(error)));
@@ -56,70 +58,113 @@ async function openPage(address = `${service.url}/`, { refusals, prepare }: Open
   return page;
 }
 
-const openTwo = async (): Promise<[Page, Page]> => [await openPage(), await openPage()];
+type Slot = "first" | "other";
+const paneOf = (page: Page, slot: Slot = "first"): Locator => page.locator(`#${slot}`);
 
-/** Resolves when the element's text fits; a timeout reports what the page shows instead. */
-async function shows(page: Page, id: string, text: string | RegExp): Promise<void> {
+/** Resolves when the text of a part of the pane fits; a timeout reports what the page shows instead. */
+async function shows(page: Page, part: string, text: string | RegExp, slot?: Slot): Promise<void> {
   try {
-    await page.locator(`#${id}`).filter({ hasText: text }).waitFor();
+    await paneOf(page, slot).locator(`.${part}`).filter({ hasText: text }).waitFor();
   } catch {
-    throw new Error(`#${id} should show ${text}; the page shows: ${await page.locator("body").innerText()}`);
+    throw new Error(`.${part} should show ${text}; the page shows: ${await page.locator("body").innerText()}`);
   }
 }
 
-const said = (page: Page, text: string): Locator => page.getByRole("log").locator("p").filter({ hasText: text });
-const button = (page: Page, name: string | RegExp): Locator => page.getByRole("button", { name });
+const said = (page: Page, text: string, slot?: Slot): Locator =>
+  paneOf(page, slot).getByRole("log").locator("p").filter({ hasText: text });
+const button = (page: Page, name: string | RegExp, slot?: Slot): Locator =>
+  paneOf(page, slot).getByRole("button", { name });
 
-/** The peer's name as the page shows it. */
-async function nameOf(page: Page): Promise<string> {
-  await shows(page, "state", /^Connected as/);
-  return /Connected as (\S+)\./.exec((await page.locator("#state").textContent()) ?? "")?.[1] ?? "";
+/** The person's name, once it is connected. */
+async function nameOf(page: Page, slot?: Slot): Promise<string> {
+  await shows(page, "state", /^Connected$/, slot);
+  return paneOf(page, slot).getByLabel("Your name").inputValue();
 }
 
-async function say(page: Page, text: string): Promise<void> {
-  await page.getByLabel("Message").fill(text);
-  await page.getByLabel("Message").press("Enter");
+async function rename(page: Page, name: string, slot?: Slot): Promise<void> {
+  await paneOf(page, slot).getByLabel("Your name").fill(name);
+  await paneOf(page, slot).getByLabel("Your name").press("Enter");
+}
+
+/** Two tabs of one person each, which see each other. Names are picked at random, and may be the same. */
+async function openTwo(opening?: Opening): Promise<[Page, Page]> {
+  const [a, b] = [await openPage(undefined, opening), await openPage(undefined, opening)];
+  for (const [page, name] of [
+    [a, "Ann"],
+    [b, "Bob"],
+  ] as const) {
+    await nameOf(page);
+    await rename(page, name);
+  }
+  await Promise.all([button(a, "Call Bob").waitFor(), button(b, "Call Ann").waitFor()]);
+  return [a, b];
+}
+
+async function say(page: Page, text: string, slot?: Slot): Promise<void> {
+  await paneOf(page, slot).getByLabel("Message", { exact: true }).fill(text);
+  await paneOf(page, slot).getByLabel("Message", { exact: true }).press("Enter");
 }
 
 /** Resolves when the video shows moving pictures. */
-const moves = (page: Page, id: "mine" | "theirs"): Promise<unknown> =>
+const moves = (page: Page, kind: "mine" | "theirs"): Promise<unknown> =>
   within(
-    `moving pictures in ${id}`,
+    `moving pictures in ${kind}`,
     page.evaluate(`new Promise((resolve) => {
-      const video = document.getElementById("${id}");
+      const video = document.querySelector("#first .${kind}");
       video.requestVideoFrameCallback(() => video.requestVideoFrameCallback(() => resolve()));
     })`),
   );
 
-const isHidden = (page: Page, id: "mine" | "theirs"): Promise<boolean> => page.locator(`#${id}`).isHidden();
+const hasNoCall = async (page: Page): Promise<void> => {
+  await paneOf(page).locator(".call").waitFor({ state: "hidden" });
+};
+
+test("one visitor has two people at once, who write, take names and call, and one of them can move to a second tab", async () => {
+  const page = await openPage(`${service.url}/?channel=chat/corner`);
+  const [nameA, nameB] = [await nameOf(page), await nameOf(page, "other")];
+  expect(nameA).not.toBe(nameB);
+  await say(page, "hello, you");
+  await said(page, `${nameA} hello, you`, "other").waitFor();
+  // A name is anyone's choice: it cannot become markup, turn the text around it, or make the page wider.
+  const hostile = `<img src=x onerror=alert(1)>\u202e${"w".repeat(200)}`;
+  await rename(page, hostile, "other");
+  const shown = hostile.replace("\u202e", "").slice(0, 39);
+  await shows(page, "who", shown);
+  expect(await page.locator("img").count()).toBe(0);
+  expect(await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
+  await rename(page, "Bea", "other");
+  await button(page, "Call Bea").click();
+  await button(page, "Answer", "other").click();
+  await shows(page, "round-trip", /round trip [\d.]+ ms/);
+  await page.waitForFunction('document.querySelectorAll(".people .badge").length === 2');
+  expect(await violations(page)).toEqual([]);
+  const opened = context.waitForEvent("page");
+  await page.getByRole("link", { name: "Open a second tab" }).click();
+  const second = await opened;
+  expect(await nameOf(second)).toBe("Bea");
+  expect(await second.locator("#channel-name").textContent()).toBe("chat/corner");
+  await button(page, "Call Bea").waitFor();
+  await hasNoCall(page);
+  await page.getByRole("button", { name: "Bring back here" }).click();
+  await nameOf(page, "other");
+  await button(second, `Call ${nameA}`).waitFor();
+});
 
 test("two tabs see each other, exchange messages, and see each other leave", async () => {
   const [a, b] = await openTwo();
-  const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
-  await Promise.all([shows(a, "roster", `${nameA} (you), ${nameB}`), shows(b, "roster", `${nameB} (you), ${nameA}`)]);
   await say(a, "hello, <b>B</b>");
-  await said(b, `${nameA} hello, <b>B</b>`).waitFor();
-  await said(a, "you hello, <b>B</b>").waitFor();
+  await said(b, "Ann hello, <b>B</b>").waitFor();
+  await said(a, "You hello, <b>B</b>").waitFor();
   await say(b, "hello, A");
-  await said(a, `${nameB} hello, A`).waitFor();
+  await said(a, "Bob hello, A").waitFor();
   await b.close();
-  await said(a, `${nameB} has left.`).waitFor();
-  await shows(a, "roster", new RegExp(`^${nameA} \\(you\\)$`));
-});
-
-inFull("the second tab is one click away and in the same channel", async () => {
-  const a = await openPage(`${service.url}/?channel=chat/corner`);
-  const opened = context.waitForEvent("page");
-  await a.getByRole("link", { name: "second tab" }).click();
-  const b = await opened;
-  const nameB = await nameOf(b);
-  await shows(a, "roster", nameB);
-  await shows(b, "channel-name", "chat/corner");
+  await said(a, "Bob left.").waitFor();
+  await shows(a, "people", "No one else is here yet.");
 });
 
 test("the code samples on the page work unchanged: the SDK's and the backend's", async () => {
   const page = await openPage();
-  await shows(page, "roster", "(you)");
+  await nameOf(page);
   const lines = async (id: string): Promise<string> => (await page.locator(`#${id} pre`).textContent()) ?? "";
   const backend = Bun.spawn(["sh", "-c", await lines("backend")], {
     env: { ...process.env, PARLEY_KEY: service.keys.secretKey },
@@ -135,6 +180,9 @@ test("the code samples on the page work unchanged: the SDK's and the backend's",
     // A browser without a bundler finds a package only by its address.
     await elsewhere.addScriptTag({ type: "module", content: sdk.replace("@metered-ca/realtime", "/sdk.mjs") });
     await said(page, "hello from the SDK").waitFor();
+    const module = (await lines("page")).replace(/<\/?script[^>]*>/g, "");
+    await elsewhere.addScriptTag({ type: "module", content: module });
+    await said(page, "hello from a page").waitFor();
   } finally {
     await site.stop();
   }
@@ -143,28 +191,25 @@ test("the code samples on the page work unchanged: the SDK's and the backend's",
 describe("a call", () => {
   test("can be made by keyboard: a data channel, moving pictures on both sides, and a hang-up that removes them", async () => {
     const [a, b] = await openTwo();
-    const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
-    await button(a, `Call ${nameB}`).press("Enter");
-    await shows(b, "call-state", `${nameA} is calling.`);
+    await button(a, "Call Bob").press("Enter");
+    await shows(b, "call-state", "Ann is calling.");
     await button(b, "Answer").press("Enter");
     for (const [page, other] of [
-      [a, nameB],
-      [b, nameA],
+      [a, "Bob"],
+      [b, "Ann"],
     ] as const) {
       await shows(page, "call-state", `In a call with ${other}.`);
-      await shows(page, "round-trip", /open, round trip [\d.]+ ms/);
-      await page.locator("#theirs").waitFor();
+      await shows(page, "round-trip", /round trip [\d.]+ ms/);
+      await shows(page, "badge", "In a call");
+      await page.locator("#first .theirs").waitFor();
       await moves(page, "theirs");
       await moves(page, "mine");
     }
     await button(b, "Hang up").press("Enter");
-    await shows(a, "call-state", `${nameB} has hung up.`);
-    await shows(b, "call-state", "The call is over.");
-    for (const page of [a, b]) {
-      await shows(page, "round-trip", "closed");
-      expect([await isHidden(page, "mine"), await isHidden(page, "theirs")]).toEqual([true, true]);
-    }
-    await button(a, `Call ${nameB}`).waitFor();
+    await said(a, "Bob has hung up.").waitFor();
+    await said(b, "The call is over.").waitFor();
+    for (const page of [a, b]) await hasNoCall(page);
+    await button(a, "Call Bob").waitFor();
   });
 
   test("works without a camera, with a data channel only", async () => {
@@ -172,8 +217,7 @@ describe("a call", () => {
       "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('Permission denied', 'NotAllowedError'))",
     );
     const [a, b] = await openTwo();
-    await nameOf(a);
-    await button(a, `Call ${await nameOf(b)}`).click();
+    await button(a, "Call Bob").click();
     await button(b, "Answer").click();
     for (const page of [a, b]) {
       await shows(page, "round-trip", "round trip");
@@ -183,12 +227,10 @@ describe("a call", () => {
 
   inFull("can be declined", async () => {
     const [a, b] = await openTwo();
-    await nameOf(a);
-    const nameB = await nameOf(b);
-    await button(a, `Call ${nameB}`).click();
+    await button(a, "Call Bob").click();
     await button(b, "Decline").click();
-    await shows(a, "call-state", `${nameB} declined the call.`);
-    await shows(b, "call-state", "The call is over.");
+    await said(a, "Bob declined the call.").waitFor();
+    await said(b, "The call is over.").waitFor();
   });
 
   inFull("that cannot connect says so and why, can be hung up, and ends when the other tab is closed", async () => {
@@ -198,39 +240,35 @@ describe("a call", () => {
       globalThis.RTCPeerConnection = class extends Real {
         constructor(setup) { super({ ...setup, iceTransportPolicy: "relay" }); }
       };`);
-    const a = await openPage(undefined, { prepare: (page) => page.clock.install() });
-    const b = await openPage();
-    await nameOf(a);
-    const nameB = await nameOf(b);
+    const [a, b] = await openTwo({ prepare: (page) => page.clock.install() });
     const call = async (): Promise<void> => {
-      await button(a, `Call ${nameB}`).click();
-      await shows(a, "call-state", `Calling ${nameB}`);
+      await button(a, "Call Bob").click();
+      await shows(a, "call-state", "Calling Bob");
       await button(b, "Answer").click();
-      await shows(a, "call-state", `Connecting to ${nameB}`);
+      await shows(a, "call-state", "Connecting to Bob");
     };
     await call();
     await a.clock.fastForward(15_000);
-    await shows(a, "call-state", new RegExp(`^No connection to ${nameB} yet\\. .*relay.*Hang up`));
+    await shows(a, "call-state", /^No connection to Bob yet\. .*relay.*Hang up/);
     await button(a, "Hang up").click();
-    await shows(a, "call-state", "The call is over.");
-    await shows(b, "call-state", "has hung up.");
+    await said(a, "The call is over.").waitFor();
+    await said(b, "has hung up.").waitFor();
     await call();
     await b.close();
-    await shows(a, "call-state", `${nameB} has left.`);
+    await said(a, "Bob left before the call.").waitFor();
     // A call that is over has no late notice.
     await a.clock.fastForward(15_000);
-    await shows(a, "call-state", /^(?!No connection)/);
+    await hasNoCall(a);
   });
 
   // Otherwise the tests of the mesh are enough, in which both begin to send in the same moment.
   inFull("that crosses another becomes one call, in either order", async () => {
     const lines = [new PausedMessages(), new PausedMessages()] as const;
-    const a = await openPage(undefined, { prepare: (page) => lines[0].stand(page) });
-    const b = await openPage(undefined, { prepare: (page) => lines[1].stand(page) });
-    const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
+    let opened = 0;
+    const [a, b] = await openTwo({ prepare: async (page) => lines[opened++]?.stand(page) });
     for (const [first, second, nameFirst, nameSecond, line] of [
-      [a, b, nameA, nameB, lines[1]],
-      [b, a, nameB, nameA, lines[0]],
+      [a, b, "Ann", "Bob", lines[1]],
+      [b, a, "Bob", "Ann", lines[0]],
     ] as const) {
       await button(second, `Call ${nameFirst}`).waitFor();
       line.pause();
@@ -246,18 +284,16 @@ describe("a call", () => {
 });
 
 test("after a restart of the service both tabs reconnect by themselves and exchange messages, and their call continues", async () => {
-  const [a, b] = [await openPage(undefined, { refusals: true }), await openPage(undefined, { refusals: true })];
-  await nameOf(a);
-  await button(a, `Call ${await nameOf(b)}`).click();
+  const [a, b] = await openTwo({ refusals: true });
+  await button(a, "Call Bob").click();
   await button(b, "Answer").click();
   for (const page of [a, b]) await shows(page, "round-trip", "round trip");
   await service.down();
   for (const page of [a, b]) await shows(page, "state", "Trying again");
   await service.up();
-  const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
-  await Promise.all([shows(a, "roster", nameB), shows(b, "roster", nameA)]);
+  await Promise.all([shows(a, "who", "Bob"), shows(b, "who", "Ann")]);
   await say(a, "reconnected");
-  await said(b, `${nameA} reconnected`).waitFor();
+  await said(b, "Ann reconnected").waitFor();
   for (const page of [a, b]) await shows(page, "call-state", "In a call with");
 });
 
@@ -276,71 +312,56 @@ test("a connection that opens but stays silent is replaced by another", async ()
   expect(attempts).toBe(2);
 });
 
-describe("without a demo", () => {
-  let plain: Service;
+describe("the demo's key", () => {
+  let own: Service;
 
   beforeAll(async () => {
-    plain = await Service.start({ PARLEY_DEMO: "off" });
+    own = await Service.start();
   });
 
-  afterAll(() => plain?.stop());
+  afterAll(() => own?.stop());
 
-  test("the page requests a key, shows why one is refused, and a second tab uses the one that was entered", async () => {
-    const { _id: app } = await plain.admin.createApp();
-    const foreign = await plain.admin.createPublishable(app, { allowedOrigins: ["https://example.com"] });
-    const own = await plain.admin.createPublishable(app, { allowedOrigins: [plain.url] });
-    const a = await openPage(`${plain.url}/`, { refusals: true });
-    await shows(a, "state", "This page has no key");
-    await shows(a, "make-key", `bin/parley keys create --app try --type publishable`);
-    const enter = async (key: string): Promise<void> => {
-      await a.getByLabel("Publishable key").fill(key);
-      await button(a, "Connect").click();
-    };
-    await enter("pk_live_of_nobody");
-    await shows(a, "state", "(unauthorized)");
-    await enter(foreign.keyId);
-    await shows(a, "state", `Is ${plain.url} among the key's allowed origins?`);
-    await enter(own.keyId);
-    const nameA = await nameOf(a);
-    const b = await openPage(`${plain.url}/`);
-    await nameOf(b);
-    await shows(b, "roster", nameA);
+  const open = (): Promise<Page> => openPage(`${own.url}/?peers=1`, { refusals: true });
+
+  inFull("that no longer allows this origin is refused with the reason", async () => {
+    const page = await open();
+    await nameOf(page);
+    await own.admin.patchKey(own.keys.publishableKey, { allowedOrigins: ["https://example.com"] });
+    await own.down();
+    await own.up();
+    await shows(page, "state", `Is ${own.url} among the key's allowed origins?`);
+    await own.admin.patchKey(own.keys.publishableKey, { allowedOrigins: ["*"] });
+    await nameOf(page);
   });
 
-  inFull("a key without the action presence can send messages, and the page says what is missing", async () => {
-    const { _id: app } = await plain.admin.createApp();
-    const key = await plain.admin.createPublishable(app, { actions: ["publish", "subscribe"] });
-    const page = await openPage(`${plain.url}/`);
-    await page.getByLabel("Publishable key").fill(key.keyId);
-    await button(page, "Connect").click();
+  inFull("without the action presence can send messages, and the page says what is missing", async () => {
+    await own.admin.patchKey(own.keys.publishableKey, { actions: ["publish", "subscribe"] });
+    const page = await open();
     await nameOf(page);
     await say(page, "hello?");
-    await said(page, "you hello?").waitFor();
-    await shows(page, "roster", "the key lacks the action presence");
+    await said(page, "You hello?").waitFor();
+    await shows(page, "people", "the key lacks the action presence");
+    await own.admin.patchKey(own.keys.publishableKey, { actions: ["publish", "subscribe", "presence", "send"] });
   });
 
-  inFull("at the cap of connections the page shows it, and connects when there is a free slot", async () => {
-    const { _id: app } = await plain.admin.createApp();
-    const key = await plain.admin.createPublishable(app);
+  inFull("at the cap of connections waits for a free slot, and the page shows it", async () => {
     const cap = (maxConcurrentConnections: number | null) =>
-      plain.admin.must("PATCH", `/apps/${app}`, { plan: { maxConcurrentConnections } });
+      own.admin.must("PATCH", "/apps/demo", { plan: { maxConcurrentConnections } });
     await cap(0);
-    const page = await openPage(`${plain.url}/`);
-    await page.getByLabel("Publishable key").fill(key.keyId);
-    await button(page, "Connect").click();
+    const page = await open();
     await shows(page, "state", "The application is at its cap of connections.");
     await cap(null);
     await nameOf(page);
   });
 
-  test("a revoked key is not retried", async () => {
-    const { _id: app } = await plain.admin.createApp();
-    const key = await plain.admin.createPublishable(app);
-    const page = await openPage(`${plain.url}/`, { refusals: true });
-    await page.getByLabel("Publishable key").fill(key.keyId);
-    await button(page, "Connect").click();
+  test("that is revoked is not retried, and the next visitor finds a page without a demo", async () => {
+    const page = await open();
     await nameOf(page);
-    await plain.admin.revoke(key.keyId);
+    await own.admin.revoke(own.keys.publishableKey);
     await shows(page, "state", "The key was revoked.");
+    await page.reload();
+    await page.locator("#health").filter({ hasText: "Healthy" }).waitFor();
+    expect(await page.getByRole("heading", { name: "Try it" }).count()).toBe(0);
+    expect(await violations(page)).toEqual([]);
   });
 });

@@ -15,7 +15,14 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const page = async (): Promise<string> => (await call(`${server.url}/`)).text;
-const shownKey = async (): Promise<string | undefined> => /<html [^>]*data-key="([^"]*)"/.exec(await page())?.[1];
+/** Without a key, nothing of the demo is in the page. */
+function keyIn(html: string): string {
+  const [, key = ""] = /<html [^>]*data-key="([^"]*)"/.exec(html) ?? [];
+  if (!html.includes("<h1>")) return "no page";
+  if (key === "") expect(html).not.toMatch(/pk_live|data-key|demo|first-run|bin\/parley/);
+  return key;
+}
+const shownKey = async (): Promise<string> => keyIn(await page());
 
 describe("the start page", () => {
   test("is HTML whose policy allows only its own scripts and its own server", async () => {
@@ -70,6 +77,15 @@ describe("the start page", () => {
     );
   });
 
+  test("shows the version, and without the dashboard does not lead to it", async () => {
+    expect(await page()).toMatch(/Parley \d+\.\d+\.\d+/);
+    expect(await page()).toContain('href="/dashboard"');
+    await using other = await startParley({ env: { PARLEY_DASHBOARD: "off", PARLEY_DEMO: "off" } });
+    const { text } = await call(`${other.url}/`);
+    expect(text).not.toContain("/dashboard");
+    expect(keyIn(text)).toBe("");
+  });
+
   test("links to pages that exist", async () => {
     const html = await page();
     for (const name of ["tour", "quickstart", "client", "cli", "history", "meetings", "recordings"])
@@ -100,7 +116,7 @@ describe("the key on the start page", () => {
 
   describe("is shown only to a browser on the server's own machine", () => {
     const keyFor = async (url: string, headers: Record<string, string> = {}): Promise<string> =>
-      /<html [^>]*data-key="([^"]*)"/.exec((await call(`${url}/`, { headers })).text)?.[1] ?? "no page";
+      keyIn((await call(`${url}/`, { headers })).text);
 
     test("under any of its own names", async () => {
       const { port } = new URL(server.url);

@@ -1,18 +1,21 @@
 /**
- * A WebRTC call between two tabs, as an example of signalling over direct messages. Its signals are `{ call, id, sdp? }`, where call
+ * A WebRTC call between two people, as an example of signalling over direct messages. Its signals are `{ call, id, sdp? }`, where call
  * is offer, answer, decline or end. The SDP holds the candidates.
  */
-import { $, h, messageOf } from "./dom.ts";
+import { camera } from "./camera.ts";
+import { button, h, messageOf } from "./dom.ts";
 
 const GATHER_MAX_MS = 2000;
 const ROUND_TRIP_EVERY_MS = 1000;
 /** From the answer on. Browsers report a failure only after half a minute, or never if the other one is gone. */
 const CONNECT_WITHIN_MS = 15_000;
 const NO_ROUTE =
-  "There is probably no direct route between the two browsers; then a call needs a relay, a TURN server: docs/turn.md.";
+  "There is probably no direct route between the two browsers. Then a call needs a relay, a TURN server: /docs/turn.";
 
 interface Call {
   readonly peer: string;
+  /** As long as the peer is in the channel, its present name; then the last one. */
+  name: string;
   readonly id: string;
   state: "calling" | "called" | "live";
   readonly offer?: string;
@@ -34,21 +37,49 @@ interface Signal {
 /** What the call needs of the chat that it runs beside. */
 export interface Surroundings {
   readonly ownId: () => string | undefined;
-  /** The others in the channel, by peer id. */
-  readonly others: () => ReadonlySet<string>;
+  /** Whether this peer is in the channel. */
+  readonly isHere: (peerId: string) => boolean;
   readonly nameOf: (peerId: string) => string;
   readonly send: (to: string, data: Signal) => Promise<void>;
+  /** A call has begun or ended: others see who is busy. */
+  readonly changed: () => void;
+  /** What became of a call. */
+  readonly note: (text: string) => void;
 }
-
-const videoOf = (id: "mine" | "theirs"): HTMLVideoElement => $<HTMLVideoElement>(id);
 
 export const isSignal = (data: unknown): data is Signal => typeof data === "object" && data !== null && "call" in data;
 
 export class Calls {
   private call: Call | undefined;
+  private readonly title = h("p", { class: "call-state", role: "status" });
+  private readonly buttons = h("div", { class: "row" });
+  private readonly roundTrip = h("span", { class: "round-trip muted small" });
+  private readonly camera = h("p", { class: "camera muted small" });
+  private readonly theirs = video("theirs");
+  private readonly mine = video("mine");
+  private readonly tiles = h(
+    "div",
+    { class: "tiles" },
+    tile(this.theirs, "the other person"),
+    tile(this.mine, "you"),
+    this.roundTrip,
+  );
+  /** Hidden while there is no call. */
+  readonly box = h(
+    "div",
+    { class: "call", role: "group", "aria-label": "Call", hidden: "" },
+    this.title,
+    this.buttons,
+    this.tiles,
+    this.camera,
+  );
 
   constructor(private readonly around: Surroundings) {
     addEventListener("pagehide", () => this.call?.pc?.close());
+  }
+
+  get isFree(): boolean {
+    return this.call === undefined;
   }
 
   /** The connection was lost: a call that is not live yet cannot be negotiated any more. */
@@ -59,16 +90,15 @@ export class Calls {
   /** Members have joined or left. */
   rosterChanged(): void {
     const { call } = this;
-    if (call && !call.hasConnected && !this.around.others().has(call.peer))
-      this.end(`${this.around.nameOf(call.peer)} has left.`);
+    if (call && !call.hasConnected && !this.around.isHere(call.peer)) this.end(`${call.name} left before the call.`);
   }
 
   receive(from: string, { call: what, id, sdp = "" }: Signal): void {
     if (what === "offer") return this.offered(from, id, sdp);
     const { call } = this;
     if (call?.peer !== from || call.id !== id) return;
-    if (what === "decline") this.end(`${this.around.nameOf(from)} declined the call.`);
-    else if (what === "end") this.end(`${this.around.nameOf(from)} has hung up.`);
+    if (what === "decline") this.end(`${call.name} declined the call.`);
+    else if (what === "end") this.end(`${call.name} has hung up.`);
     else if (what === "answer" && call.state === "calling") {
       this.goLive(call);
       call.pc?.setRemoteDescription({ type: "answer", sdp }).catch((error) => this.end(messageOf(error), call));
@@ -82,14 +112,22 @@ export class Calls {
     if (isCrossed && (this.around.ownId() ?? "") < from) return;
     if (call && !isCrossed) return void this.around.send(from, { call: "decline", id }).catch(() => undefined);
     if (isCrossed) this.end("");
-    this.call = { peer: from, id, state: "called", offer: sdp };
+    this.call = { peer: from, name: this.around.nameOf(from), id, state: "called", offer: sdp };
+    this.around.changed();
     if (isCrossed) return void this.answer(this.call);
     this.draw();
   }
 
-  private async start(peer: string): Promise<void> {
-    const call: Call = { peer, id: Math.random().toString(36).slice(2), state: "calling" };
+  async start(peer: string): Promise<void> {
+    if (this.call) return;
+    const call: Call = {
+      peer,
+      name: this.around.nameOf(peer),
+      id: Math.random().toString(36).slice(2),
+      state: "calling",
+    };
     this.call = call;
+    this.around.changed();
     this.draw();
     await this.negotiate(call, "offer", (pc) => {
       pc.addTransceiver("video");
@@ -141,13 +179,12 @@ export class Calls {
     const pc = new RTCPeerConnection();
     call.pc = pc;
     pc.ontrack = ({ track }) => {
-      const video = videoOf("theirs");
-      video.srcObject = new MediaStream([track]);
+      this.theirs.srcObject = new MediaStream([track]);
       track.onunmute = () => {
-        video.hidden = false;
+        this.theirs.hidden = false;
       };
       track.onmute = () => {
-        video.hidden = true;
+        this.theirs.hidden = true;
       };
     };
     pc.ondatachannel = (event) => this.measureRoundTrips(call, event.channel);
@@ -158,27 +195,25 @@ export class Calls {
         call.hasConnected = true;
       }
       if (pc.connectionState !== "failed") return this.draw();
-      const name = this.around.nameOf(call.peer);
-      this.end(call.hasConnected ? `The connection to ${name} was lost.` : `No connection to ${name}. ${NO_ROUTE}`);
+      const { name, hasConnected } = call;
+      this.end(hasConnected ? `The connection to ${name} was lost.` : `No connection to ${name}. ${NO_ROUTE}`);
     };
     return pc;
   }
 
   /** Video is negotiated from the start, so that the camera can be added later or never. */
   private async shareCamera(call: Call, pc: RTCPeerConnection): Promise<void> {
-    $("camera").textContent = "";
+    this.camera.textContent = "";
     try {
-      if (!navigator.mediaDevices) throw new Error("browsers allow it only on https and localhost");
-      const stream = await navigator.mediaDevices.getUserMedia({ video: { width: 640, height: 480 } });
-      const [track] = stream.getTracks();
-      if (!track) throw new Error("there is none");
-      if (this.call !== call) return track.stop();
+      const track = await camera.borrow();
+      if (this.call !== call) return camera.giveBack(track);
       call.camera = track;
-      videoOf("mine").srcObject = stream;
-      videoOf("mine").hidden = false;
+      this.mine.srcObject = new MediaStream([track]);
+      this.mine.hidden = false;
       await pc.getTransceivers()[0]?.sender.replaceTrack(track);
     } catch (error) {
-      $("camera").textContent = `Without your camera: ${messageOf(error)}.`;
+      if (!call.camera) camera.giveBack();
+      if (this.call === call) this.camera.textContent = `Without your camera: ${messageOf(error)}.`;
     }
   }
 
@@ -194,9 +229,9 @@ export class Calls {
     line.onmessage = ({ data }) => {
       const [kind, at] = String(data).split(" ");
       if (kind === "ping") line.send(`pong ${at}`);
-      else $("round-trip").textContent = `open, round trip ${(performance.now() - Number(at)).toFixed(1)} ms`;
+      else this.roundTrip.textContent = `round trip ${(performance.now() - Number(at)).toFixed(1)} ms`;
     };
-    line.onclose = () => this.end(`${this.around.nameOf(call.peer)} has hung up.`, call);
+    line.onclose = () => this.end(`${call.name} has hung up.`, call);
   }
 
   private hangUp(call: Call, kind: "decline" | "end"): void {
@@ -207,59 +242,62 @@ export class Calls {
   /** `which`: a late end of an earlier call must not end the present one. */
   end(text: string, which = this.call): void {
     if (!which || which !== this.call) return;
-    const { pc, pinging, camera, connecting } = which;
     this.call = undefined;
-    clearInterval(pinging);
-    clearTimeout(connecting);
-    camera?.stop();
-    pc?.close();
-    for (const id of ["mine", "theirs"] as const) {
-      videoOf(id).srcObject = null;
-      videoOf(id).hidden = true;
+    clearInterval(which.pinging);
+    clearTimeout(which.connecting);
+    if (which.camera) camera.giveBack(which.camera);
+    which.pc?.close();
+    for (const one of [this.mine, this.theirs]) {
+      one.srcObject = null;
+      one.hidden = true;
     }
-    $("round-trip").textContent = "closed";
-    $("camera").textContent = "";
-    this.draw(text);
+    this.roundTrip.textContent = this.camera.textContent = "";
+    this.draw();
+    this.around.changed();
+    if (text) this.around.note(text);
   }
 
-  private text(): string {
-    const { call, around } = this;
-    if (!call) return around.others().size > 0 ? "Not in a call." : "There is no one to call yet: open a second tab.";
-    const name = around.nameOf(call.peer);
-    if (call.state === "calling") return `Calling ${name} …`;
-    if (call.state === "called") return `${name} is calling.`;
-    if (call.pc?.connectionState === "connected") return `In a call with ${name}.`;
-    if (call.isLate && !call.hasConnected) return `No connection to ${name} yet. ${NO_ROUTE} Hang up, or keep waiting.`;
+  private text({ name, state, pc, isLate, hasConnected }: Call): string {
+    if (state === "calling") return `Calling ${name} …`;
+    if (state === "called") return `${name} is calling.`;
+    if (pc?.connectionState === "connected") return `In a call with ${name}.`;
+    if (isLate && !hasConnected) return `No connection to ${name} yet. ${NO_ROUTE} Hang up, or keep waiting.`;
     return `Connecting to ${name} …`;
   }
 
-  draw(text = ""): void {
-    const people = $("people");
-    const isFocused = people.contains(document.activeElement);
-    $("call-state").textContent = text || this.text();
-    people.replaceChildren(...this.buttons());
+  draw(): void {
+    const { call, buttons } = this;
+    this.box.hidden = !call;
+    if (!call) return;
+    if (this.around.isHere(call.peer)) call.name = this.around.nameOf(call.peer);
+    const text = this.text(call);
+    // Written only when it changes: screen readers read it each time.
+    if (this.title.textContent !== text) this.title.textContent = text;
+    this.tiles.hidden = call.state !== "live";
+    const isFocused = buttons.contains(document.activeElement);
+    buttons.replaceChildren(...this.choices(call));
     // The button that had the focus was replaced: keyboard users continue from the new one.
-    if (isFocused) people.querySelector("button")?.focus();
+    if (isFocused) buttons.querySelector("button")?.focus();
   }
 
-  private buttons(): HTMLElement[] {
-    const { call, around } = this;
-    const button = (label: string, act: () => void, kind = ""): HTMLElement => {
-      const element = h("button", { type: "button", class: kind }, label);
-      element.addEventListener("click", act);
-      return h("li", {}, element);
-    };
-    if (!call)
-      return [...around.others()].map((peer) =>
-        button(`Call ${around.nameOf(peer)}`, () => void this.start(peer), "primary"),
-      );
+  private choices(call: Call): HTMLElement[] {
     if (call.state !== "called") return [button("Hang up", () => this.hangUp(call, "end"))];
     return [
-      button("Answer", () => void this.answer(call), "primary"),
+      button("Answer", () => void this.answer(call), "small primary"),
       button("Decline", () => this.hangUp(call, "decline")),
     ];
   }
 }
+
+function video(kind: string): HTMLVideoElement {
+  const element = h("video", { class: kind, autoplay: "", playsinline: "", hidden: "" });
+  // Without sound: two people on one machine would cause feedback.
+  element.muted = true;
+  return element;
+}
+
+const tile = (element: HTMLVideoElement, caption: string): HTMLElement =>
+  h("figure", {}, element, h("figcaption", {}, caption));
 
 /** Waits for all candidates, so that one message in each direction is enough. */
 async function describe(pc: RTCPeerConnection): Promise<string> {

@@ -7,14 +7,20 @@ export function $<T extends HTMLElement = HTMLElement>(id: string): T {
   return element as T;
 }
 
-export function h(
-  tag: string,
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
   attributes: Readonly<Record<string, string>> = {},
   ...children: (Node | string)[]
-): HTMLElement {
+): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
+  return element;
+}
+
+export function button(label: string, act: () => void, kind = "small"): HTMLButtonElement {
+  const element = h("button", { type: "button", class: kind }, label);
+  element.addEventListener("click", act);
   return element;
 }
 

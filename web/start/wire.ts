@@ -23,6 +23,7 @@ const CLOSES: Readonly<Record<number, End>> = {
 
 interface PresenceEntry {
   readonly peerId: string;
+  readonly state?: unknown;
 }
 
 export type ServerFrame =
@@ -36,14 +37,15 @@ export type ServerFrame =
       readonly joined: readonly PresenceEntry[];
       readonly left: readonly PresenceEntry[];
       readonly snapshot?: true;
-    };
+    }
+  | { readonly type: "state"; readonly changed: readonly PresenceEntry[] };
 
 type Frame<T extends ServerFrame["type"]> = Extract<ServerFrame, { readonly type: T }>;
 
 export type StateKind = "good" | "wait" | "bad";
 
 export interface Handlers {
-  readonly state: (kind: StateKind, text: string) => void;
+  readonly connection: (kind: StateKind, text: string) => void;
   /** An error that answers no request. */
   readonly error: (error: Error) => void;
   readonly lost: () => void;
@@ -51,6 +53,7 @@ export interface Handlers {
   readonly message: (frame: Frame<"message">) => void;
   readonly direct: (frame: Frame<"direct">) => void;
   readonly presence: (frame: Frame<"presence">) => void;
+  readonly state: (frame: Frame<"state">) => void;
 }
 
 interface Pending {
@@ -125,6 +128,8 @@ export class Wire {
         return this.on.direct(frame);
       case "presence":
         return this.on.presence(frame);
+      case "state":
+        return this.on.state(frame);
     }
   }
 
@@ -147,9 +152,9 @@ export class Wire {
     const known = CLOSES[code] ?? (wasConnected ? { text: "The connection was lost." } : undefined);
     const { isFinal, text, waitMs = 0 } = known ?? (await this.whyRefused());
     if (this.isClosed) return;
-    if (isFinal) return this.on.state("bad", text);
+    if (isFinal) return this.on.connection("bad", text);
     const backOff = Math.min(RETRY_FIRST_MS * 2 ** this.failures++, RETRY_MAX_MS);
-    this.on.state("wait", [text, "Trying again …"].join(" "));
+    this.on.connection("wait", [text, "Trying again …"].join(" "));
     this.timer = setTimeout(() => this.connect(), Math.max(waitMs, backOff * (0.8 + 0.4 * Math.random())));
   }
 

@@ -1,4 +1,4 @@
-/** `/`: introduces the service, with a chat and a call between two tabs. The page loads nothing from other hosts. */
+/** `/`: introduces the service, and on this machine a demo: messages, presence and a call. The page loads nothing from other hosts. */
 import { isLoopback, parseAddress } from "../../base/address.ts";
 import type { Call } from "../request/call.ts";
 import type { PageServer } from "./pages.ts";
@@ -16,6 +16,7 @@ function isOnThisMachine({ request: { headers }, isLocal }: Call): boolean {
 
 interface StartParts {
   readonly pages: PageServer;
+  readonly version: string;
   /** The id of a publishable key that every origin may use. It is shown only to browsers on this machine. */
   readonly demoKey: () => string | undefined;
   /** The dashboard is at the same address as this page. */
@@ -23,13 +24,18 @@ interface StartParts {
 }
 
 export const startPage =
-  ({ pages, demoKey, linksDashboard }: StartParts) =>
+  ({ pages, version, demoKey, linksDashboard }: StartParts) =>
   (call: Call): Response | Promise<Response> => {
     const key = isOnThisMachine(call) ? demoKey() : undefined;
     return pages.page("start", call, (html) => {
-      const withKey = html.replace('data-key=""', () => `data-key="${key ?? ""}"`);
-      return linksDashboard ? withKey : withKey.replace(DASHBOARD_ENTRY, "");
+      const page = (linksDashboard ? html : html.replace(DASHBOARD, "")).replace("%version%", () => version);
+      // Without a key, nothing of the demo is left: a quiet page.
+      return key === undefined
+        ? page.replace(DEMO, "").replace(' data-key=""', "")
+        : page.replace('data-key=""', () => `data-key="${key}"`);
     });
   };
 
-const DASHBOARD_ENTRY = /<dt class="dashboard-link">[\s\S]*?<\/dd>/;
+/** Parts of the page's HTML, between two comments. */
+const DASHBOARD = /<!-- dashboard -->[\s\S]*?<!-- \/dashboard -->/g;
+const DEMO = /<!-- demo -->[\s\S]*?<!-- \/demo -->/g;

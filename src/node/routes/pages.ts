@@ -8,6 +8,7 @@ import { startPage } from "../../http/pages/start.ts";
 import type { Call } from "../../http/request/call.ts";
 import type { RequestPipeline, Routes } from "../../http/server/pipeline.ts";
 import { Problem } from "../../protocol/codes.ts";
+import { VERSION } from "../../version.ts";
 
 interface PageParts {
   readonly config: Config;
@@ -29,7 +30,12 @@ export interface PageRoutes {
 export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost, appNamed, room }: PageParts): PageRoutes {
   const asset = pipeline.publicRoute(`${ASSETS_PATH}:name`, (call) => pages.asset(call));
   const assets: Routes = { [`${ASSETS_PATH}:name`]: pipeline.handler(asset) };
-  const start = startPage({ pages, demoKey, linksDashboard: config.dashboard && config.adminListen === "" });
+  const start = startPage({
+    pages,
+    version: VERSION,
+    demoKey,
+    linksDashboard: config.dashboard && config.adminListen === "",
+  });
   const inApplication = pipeline.publicRoute(
     "/:roomName",
     meetingPage({ pages, appNamed, room, iceUrls: () => config.turnUrls }),
