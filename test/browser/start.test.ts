@@ -1,11 +1,12 @@
 /** The start page for a new user: two people side by side or in two tabs that exchange messages, see and call each other, and reconnect. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { IS_FULL } from "../support/slack.ts";
 import { TIMEOUT_MS, within } from "../support/wait.ts";
 import { violations } from "./support/axe.ts";
 import { launchChromium } from "./support/chromium.ts";
 import { PausedMessages } from "./support/paused-messages.ts";
+import { button, hasNoCall, moves, nameOf, rename, said, say, shows } from "./support/people.ts";
 import { Service } from "./support/service.ts";
 import { Site } from "./support/site.ts";
 
@@ -58,34 +59,6 @@ async function openPage(address = `${service.url}/?peers=1`, { refusals, prepare
   return page;
 }
 
-type Slot = "first" | "other";
-const paneOf = (page: Page, slot: Slot = "first"): Locator => page.locator(`#${slot}`);
-
-/** Resolves when the text of a part of the pane fits; a timeout reports what the page shows instead. */
-async function shows(page: Page, part: string, text: string | RegExp, slot?: Slot): Promise<void> {
-  try {
-    await paneOf(page, slot).locator(`.${part}`).filter({ hasText: text }).waitFor();
-  } catch {
-    throw new Error(`.${part} should show ${text}; the page shows: ${await page.locator("body").innerText()}`);
-  }
-}
-
-const said = (page: Page, text: string, slot?: Slot): Locator =>
-  paneOf(page, slot).getByRole("log").locator("p").filter({ hasText: text });
-const button = (page: Page, name: string | RegExp, slot?: Slot): Locator =>
-  paneOf(page, slot).getByRole("button", { name });
-
-/** The person's name, once it is connected. */
-async function nameOf(page: Page, slot?: Slot): Promise<string> {
-  await shows(page, "state", /^Connected$/, slot);
-  return paneOf(page, slot).getByLabel("Your name").inputValue();
-}
-
-async function rename(page: Page, name: string, slot?: Slot): Promise<void> {
-  await paneOf(page, slot).getByLabel("Your name").fill(name);
-  await paneOf(page, slot).getByLabel("Your name").press("Enter");
-}
-
 /** Two tabs of one person each, which see each other. Names are picked at random, and may be the same. */
 async function openTwo(opening?: Opening): Promise<[Page, Page]> {
   const [a, b] = [await openPage(undefined, opening), await openPage(undefined, opening)];
@@ -99,25 +72,6 @@ async function openTwo(opening?: Opening): Promise<[Page, Page]> {
   await Promise.all([button(a, "Call Bob").waitFor(), button(b, "Call Ann").waitFor()]);
   return [a, b];
 }
-
-async function say(page: Page, text: string, slot?: Slot): Promise<void> {
-  await paneOf(page, slot).getByLabel("Message", { exact: true }).fill(text);
-  await paneOf(page, slot).getByLabel("Message", { exact: true }).press("Enter");
-}
-
-/** Resolves when the video shows moving pictures. */
-const moves = (page: Page, kind: "mine" | "theirs"): Promise<unknown> =>
-  within(
-    `moving pictures in ${kind}`,
-    page.evaluate(`new Promise((resolve) => {
-      const video = document.querySelector("#first .${kind}");
-      video.requestVideoFrameCallback(() => video.requestVideoFrameCallback(() => resolve()));
-    })`),
-  );
-
-const hasNoCall = async (page: Page): Promise<void> => {
-  await paneOf(page).locator(".call").waitFor({ state: "hidden" });
-};
 
 test("one visitor has two people at once, who write, take names and call, and one of them can move to a second tab", async () => {
   const page = await openPage(`${service.url}/?channel=chat/corner`);

@@ -54,11 +54,25 @@ export interface Placed {
   readonly shared: readonly Parameter[];
 }
 
+const APIS = ["Realtime API", "Application API", "Control plane"];
 const METHODS = ["get", "post", "put", "patch", "delete"];
 
+/** Those that applications use come first. */
 export const operationsOf = ({ paths }: ApiDocument): Placed[] =>
-  Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item as Record<string, Operation>)
-      .filter(([method]) => METHODS.includes(method))
-      .map(([method, operation]) => ({ method, path, operation, shared: item.parameters ?? [] })),
-  );
+  Object.entries(paths)
+    .flatMap(([path, item]) =>
+      Object.entries(item as Record<string, Operation>)
+        .filter(([method]) => METHODS.includes(method))
+        .map(([method, operation]) => ({ method, path, operation, shared: item.parameters ?? [] })),
+    )
+    .sort((one, other) => APIS.indexOf(apiOf(one.path)) - APIS.indexOf(apiOf(other.path)));
+
+/** Which of the service's APIs an operation belongs to. */
+export function apiOf(path: string): string {
+  if (path.startsWith("/v1/")) return "Realtime API";
+  return path.startsWith("/api/v1/") ? "Application API" : "Control plane";
+}
+
+/** Whether it is needed, and where it goes. */
+export const placeOf = ({ required, in: place }: Parameter): string =>
+  `${required ? "required" : "optional"}, in the ${place}`;

@@ -1,5 +1,5 @@
 /** An example of each operation, as a curl command. */
-import type { ApiDocument, Operation, Parameter } from "./document.ts";
+import type { ApiDocument, Operation, Parameter, Placed } from "./document.ts";
 import { h } from "./dom.ts";
 import type { Schema, Schemas } from "./schema.ts";
 
@@ -61,25 +61,41 @@ export class Examples {
   constructor(
     private readonly api: ApiDocument,
     private readonly schemas: Schemas,
+    /** Values of parameters, in place of shell variables. */
+    private readonly known: Readonly<Record<string, string>>,
   ) {}
 
-  curl(method: string, path: string, operation: Operation, parameters: readonly Parameter[]): string {
+  curl({ method, path, operation }: Placed, parameters: readonly Parameter[]): string {
     const [credential] = credentialsOf(this.api, operation);
     const query = parameters
       .filter((one) => one.in === "query" && one.required)
       .map((one) => `${one.name}=${encodeURIComponent(String(this.sample(one.schema, one.name)))}`);
     if (credential?.place === "query") query.push(`${credential.header}=${credential.variable}`);
-    const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) => shellName(name));
+    const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) => this.known[name] ?? shellName(name));
     const url = `"${originOf(operation)}${filled}${query.length > 0 ? `?${query.join("&")}` : ""}"`;
     const lines = [method === "get" ? `curl ${url}` : `curl -X ${method.toUpperCase()} ${url}`];
     if (credential?.place === "header")
       lines.push(`  -H "${credential.header}: ${credential.before}${credential.variable}"`);
-    const [type, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
+    const [type] = Object.keys(operation.requestBody?.content ?? {});
     if (type) lines.push(`  -H "Content-Type: ${type}"`);
-    if (type?.endsWith("json")) {
-      lines.push(`  -d '${pretty(this.sampleBody(content?.schema, method)).replaceAll("'", "'\\''")}'`);
-    } else if (type) lines.push("  --data-binary @FILE");
+    const body = this.body({ method, operation });
+    if (body !== undefined) lines.push(`  -d '${body.replaceAll("\n", "\n  ").replaceAll("'", "'\\''")}'`);
+    else if (type) lines.push("  --data-binary @FILE");
     return lines.join(" \\\n");
+  }
+
+  /** A sample of a body that is JSON. */
+  body({ method, operation }: Pick<Placed, "method" | "operation">): string | undefined {
+    const [type, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
+    return type?.endsWith("json") ? pretty(this.sampleBody(content?.schema, method)) : undefined;
+  }
+
+  /** The least that an operation accepts. */
+  smallestBody({ operation }: Placed): string | undefined {
+    const [type, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
+    const [first] = this.schemas.alternatives(content?.schema);
+    if (!type?.endsWith("json") || !first) return undefined;
+    return pretty(this.sampleObject(first.schema, first.trail, first.schema.required ?? []));
   }
 
   private sample(start: Schema | undefined, name: string, before: readonly string[] = []): unknown {
@@ -119,9 +135,7 @@ export class Examples {
 
 /** Indents JSON for the example, with arrays and objects of one entry on one line. */
 const pretty = (value: unknown): string =>
-  JSON.stringify(value, null, 2)
-    .replace(/([[{])\n *([^\n]*)\n *([\]}])/g, "$1 $2 $3")
-    .replaceAll("\n", "\n  ");
+  JSON.stringify(value, null, 2).replace(/([[{])\n *([^\n]*)\n *([\]}])/g, "$1 $2 $3");
 
 /** The origin for an example: applications have hosts of their own, of which this may be one. */
 function originOf({ servers }: Operation): string {

@@ -1,36 +1,42 @@
-/** Draws the OpenAPI document of this service as a page. */
-import { type ApiDocument, operationsOf, type Placed } from "./document.ts";
+/** Draws the OpenAPI document of this service as a page of the documentation. */
+import { demoNames } from "../docs/demo-names.ts";
+import { closePopovers } from "../docs/page-list.ts";
+import { SearchBox } from "../docs/search-box.ts";
+import { type ApiDocument, apiOf, operationsOf, type Placed } from "./document.ts";
 import { h, prose } from "./dom.ts";
 import { Operations } from "./operations.ts";
 
-const link = ({ method, operation, path }: Placed): HTMLElement =>
+/** The list has the beginning of a summary; the operation has all of it. */
+const shortName = ({ operation, path }: Placed): string => (operation.summary ?? path).split(/[;:,.]/)[0] ?? path;
+
+const link = (placed: Placed): HTMLElement =>
   h(
     "li",
     {},
     h(
       "a",
-      { href: `#${operation.operationId}` },
-      h("span", { class: `method ${method}` }, method.toUpperCase()),
-      h("span", {}, operation.summary ?? path),
+      { href: `#${placed.operation.operationId}` },
+      h("span", { class: `method ${placed.method}` }, placed.method.toUpperCase()),
+      h("span", {}, shortName(placed)),
     ),
   );
 
-function draw(api: ApiDocument): void {
-  const operations = new Operations(api);
-  const groups = Map.groupBy(operationsOf(api), ({ operation }) => operation.tags?.[0] ?? "other");
-  const { title, version, description } = api.info;
-  document.title = `${title} API reference`;
-  document
-    .getElementById("title")
-    ?.replaceChildren(`${title} API `, h("span", { class: "version" }, `version ${version}`));
+function draw(api: ApiDocument, hasDemo: boolean): void {
+  const operations = new Operations(api, hasDemo);
+  const { version, description } = api.info;
+  document.querySelector("h1")?.append(" ", h("span", { class: "version" }, `version ${version}`));
   if (description) document.getElementById("about")?.before(h("p", {}, prose(description)));
-  const list = h("details", {}, h("summary", {}, "Contents")) as HTMLDetailsElement;
-  for (const [tag, group] of groups) {
-    list.append(h("h2", {}, tag), h("ul", {}, group.map(link)));
-    document.querySelector("main")?.append(h("h2", {}, tag), ...group.map((one) => operations.section(one)));
+  const list: HTMLElement[] = [];
+  const main: HTMLElement[] = [];
+  for (const [part, all] of Map.groupBy(operationsOf(api), ({ path }) => apiOf(path))) {
+    list.push(h("h2", { class: "part" }, part));
+    for (const [tag, group] of Map.groupBy(all, ({ operation }) => operation.tags?.[0] ?? "other")) {
+      list.push(h("h3", { class: "side-title" }, tag), h("ul", { class: "side-list" }, group.map(link)));
+      main.push(h("h2", {}, h("span", { class: "group" }, part), tag), ...group.map((one) => operations.section(one)));
+    }
   }
-  document.querySelector("nav")?.append(list);
-  list.open = matchMedia("(min-width: 62rem)").matches;
+  document.getElementById("pages")?.append(...list);
+  document.getElementById("operations")?.append(...main);
   // The element that the fragment names exists only now, so scroll to it again.
   if (location.hash) location.replace(location.hash);
 }
@@ -41,7 +47,7 @@ const RETRY_MS = 3000;
 async function load(): Promise<ApiDocument> {
   for (;;) {
     try {
-      const response = await fetch("/openapi.json");
+      const response = await fetch("/openapi.json", { credentials: "omit" });
       if (!response.ok) throw new Error(`the server responded with ${response.status}`);
       return (await response.json()) as ApiDocument;
     } catch (error) {
@@ -53,7 +59,9 @@ async function load(): Promise<ApiDocument> {
   }
 }
 
+new SearchBox().show();
+closePopovers();
 const problem = h("p", { role: "alert" });
-const found = await load();
+const [found, demo] = await Promise.all([load(), demoNames(document.body.dataset.demo ?? "")]);
 problem.remove();
-draw(found);
+draw(found, demo.publishableKey !== undefined);

@@ -1,52 +1,85 @@
 /** Draws the operations: address, credential, example, parameters, bodies, problems. */
-import type { ApiDocument, Content, Operation, Parameter, Placed } from "./document.ts";
+import { type ApiDocument, type Content, type Operation, type Parameter, type Placed, placeOf } from "./document.ts";
 import { breakable, type Child, h, prose } from "./dom.ts";
 import { copyable, credentialsOf, Examples } from "./examples.ts";
 import { type Schema, Schemas } from "./schema.ts";
+import { tryIt } from "./try.ts";
+
+/** For calls to an application by the service's own host. */
+const APP_HEADER = "X-Parley-App";
 
 export class Operations {
   private readonly schemas: Schemas;
   private readonly examples: Examples;
 
-  constructor(private readonly api: ApiDocument) {
+  constructor(
+    private readonly api: ApiDocument,
+    /** The service runs its demo: examples name its application. */
+    private readonly hasDemo: boolean,
+  ) {
     this.schemas = new Schemas(api);
-    this.examples = new Examples(api, this.schemas);
+    this.examples = new Examples(api, this.schemas, this.known);
   }
 
-  section({ method, path, operation, shared }: Placed): HTMLElement {
+  private get known(): Readonly<Record<string, string>> {
+    return this.hasDemo ? { app: "demo", [APP_HEADER]: "demo" } : {};
+  }
+
+  section(placed: Placed): HTMLElement {
+    const { method, path, operation, shared } = placed;
     const parameters = [...shared, ...(operation.parameters ?? [])].map((one) => this.schemas.resolve(one).schema);
     const responses = Object.entries(operation.responses ?? {}).map(
       ([status, one]) => [status, this.schemas.resolve(one).schema] as const,
     );
     const body = operation.requestBody && this.schemas.resolve(operation.requestBody).schema;
     const id = operation.operationId;
-    const example = this.examples.curl(method, path, { ...operation, ...(body && { requestBody: body }) }, parameters);
+    const resolved = { ...placed, operation: { ...operation, ...(body && { requestBody: body }) } };
     return h(
       "section",
-      { id, class: "card", "aria-labelledby": `${id}-title` },
-      h("h3", { id: `${id}-title` }, operation.summary ?? path),
+      { id, class: "card" },
       h(
-        "p",
-        { class: "address" },
-        h("span", { class: `method ${method}` }, method.toUpperCase()),
-        h("a", { href: `#${id}` }, h("code", {}, breakable(path))),
+        "div",
+        { class: "head" },
+        h("h3", {}, operation.summary ?? path),
+        h(
+          "p",
+          { class: "address" },
+          h("span", { class: `method ${method}` }, method.toUpperCase()),
+          h("a", { href: `#${id}` }, h("code", {}, breakable(path))),
+        ),
+        operation.description && h("p", {}, prose(operation.description)),
+        this.credentialLine(operation),
       ),
-      operation.description && h("p", {}, prose(operation.description)),
-      this.credentialLine(operation),
-      h("h4", {}, "Example"),
-      copyable(example),
-      parameters.length > 0
-        ? [h("h4", {}, "Parameters"), fieldTable(parameters.map((one) => this.parameterRow(one)))]
-        : [],
-      body ? [h("h4", {}, "Request body"), ...this.contents(body)] : [],
-      responses
-        .filter(([status]) => status < "400")
-        .flatMap(([status, one]) => [
-          h("h4", {}, "Response ", h("span", {}, status)),
-          h("div", { class: "response" }, this.contents(one)),
-        ]),
-      this.problems(responses.filter(([status]) => status >= "400")),
+      h(
+        "div",
+        { class: "aside" },
+        h("h4", {}, "Example"),
+        copyable(this.examples.curl(resolved, parameters)),
+        this.trial(resolved, parameters),
+      ),
+      h(
+        "div",
+        { class: "detail" },
+        parameters.length > 0
+          ? [h("h4", {}, "Parameters"), fieldTable(parameters.map((one) => this.parameterRow(one)))]
+          : [],
+        body ? [h("h4", {}, "Request body"), ...this.contents(body)] : [],
+        responses
+          .filter(([status]) => status < "400")
+          .flatMap(([status, one]) => [
+            h("h4", {}, "Response ", h("span", {}, status)),
+            h("div", { class: "response" }, this.contents(one)),
+          ]),
+        this.problems(responses.filter(([status]) => status >= "400")),
+      ),
     );
+  }
+
+  private trial(placed: Placed, parameters: readonly Parameter[]): HTMLElement {
+    const [credential] = credentialsOf(this.api, placed.operation);
+    const [bodyType] = Object.keys(placed.operation.requestBody?.content ?? {});
+    const sampleBody = this.examples.smallestBody(placed);
+    return tryIt({ placed, parameters, credential, sampleBody, bodyType, known: this.known });
   }
 
   private credentialLine(operation: Operation): HTMLElement {
@@ -61,7 +94,7 @@ export class Operations {
 
   private parameterRow(one: Parameter): HTMLElement {
     const field = { ...one.schema, ...(one.description !== undefined && { description: one.description }) };
-    return this.row("", one.name, field, one.required === true, [], `, in the ${one.in}`);
+    return this.row("", one.name, field, one.required === true, [], placeOf(one));
   }
 
   private contents(holder: Content): HTMLElement[] {
@@ -102,7 +135,7 @@ export class Operations {
     field: Schema,
     isRequired: boolean,
     trail: readonly string[],
-    where = "",
+    where = isRequired ? "required" : "optional",
   ): HTMLElement {
     const { schemas } = this;
     const found = [schemas.resolve(field, trail), ...schemas.alternatives(field, trail)];
@@ -115,7 +148,7 @@ export class Operations {
         "th",
         { scope: "row" },
         h("code", {}, h("span", { class: "parent" }, prefix), name),
-        h("span", { class: isRequired ? "under must" : "under" }, (isRequired ? "required" : "optional") + where),
+        h("span", { class: isRequired ? "under must" : "under" }, where),
       ),
       h(
         "td",

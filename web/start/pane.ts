@@ -11,7 +11,7 @@ const MESSAGES_MAX = 200;
 
 interface Member {
   state?: unknown;
-  /** While nobody has been told that it joined. */
+  /** Until the log says that it joined. */
   joining?: ReturnType<typeof setTimeout>;
 }
 
@@ -253,7 +253,7 @@ export class Pane {
     if (this.isAtEnd) messages.scrollTop = messages.scrollHeight;
   }
 
-  /** Whoever reads the newest message goes on doing so, also when a call takes room. */
+  /** A log that shows its newest message goes on doing so, also when a call takes room. */
   private keepAtEnd(): void {
     const { messages } = this;
     messages.addEventListener("scroll", () => {

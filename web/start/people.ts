@@ -23,7 +23,7 @@ export interface Person {
   readonly isBusy: boolean;
 }
 
-/** Of a state that anyone may have set to anything. */
+/** Reads a state that anyone may have set to anything. */
 export function personOf(peerId: string, state: unknown): Person {
   const { name, busy } = typeof state === "object" && state !== null ? (state as Record<string, unknown>) : {};
   const own = typeof name === "string" ? readable(name) : "";

@@ -1,5 +1,5 @@
 /**
- * Which pages the documentation has, in which order and groups: those that the four lists of README.md name. So a page is in the list at
+ * Which pages the documentation has, in which order and groups: those that the lists of README.md name. So a page is in the list at
  * the side, in llms.txt and on the front page of the project, or on none of them.
  */
 
@@ -20,7 +20,7 @@ export interface CatalogGroup {
 }
 
 /** The headings of README.md whose lists are read. */
-const GROUPS = ["Start", "Build", "Operate", "Reference"];
+const GROUPS = ["Start", "Messages", "Rooms and meetings", "Operate", "Scale", "Reference", "Project"];
 const ENTRY = /^- \[([^\]]+)\]\(([^)\s#]+\.md)\): (.+)$/gm;
 
 /** `docs/decisions/README.md` → `decisions`, `docs/quickstart.md` → `quickstart`, `deploy/README.md` → `deploy`, `SECURITY.md` → `security`. */

@@ -15,7 +15,9 @@ const link = (href: string, text: string, attributes = ""): string =>
 const isShown = ({ path }: CatalogEntry, open: string): boolean =>
   !path.includes("/") || open.split("/")[0] === path.split("/")[0];
 
-export function navigation(groups: readonly CatalogGroup[], open: string, { href, reference }: Placement): string {
+const REFERENCE_TITLE = "API reference";
+
+export function navigation(groups: readonly CatalogGroup[], open: string, { href, service }: Placement): string {
   return groups
     .map(({ title, entries }) => {
       const items = entries
@@ -25,8 +27,7 @@ export function navigation(groups: readonly CatalogGroup[], open: string, { href
           const depth = path.includes("/") ? ' class="inside"' : "";
           return `<li${depth}>${link(href(open, path, true), title, current)}</li>`;
         });
-      if (title === "Reference" && reference !== undefined)
-        items.unshift(`<li>${link(reference, "API reference")}</li>`);
+      if (title === "Reference" && service) items.unshift(`<li>${link(service.reference, REFERENCE_TITLE)}</li>`);
       return items.length === 0
         ? ""
         : `<h2 class="side-title">${title}</h2>\n<ul class="side-list">\n${items.join("\n")}\n</ul>`;
@@ -35,13 +36,28 @@ export function navigation(groups: readonly CatalogGroup[], open: string, { href
 }
 
 /** A page with fewer sections is seen at a glance. */
-const SECTIONS_MIN = 3;
+const SECTIONS_MIN = 2;
+
+/** Beside the name of the site: its two halves. */
+export const siteLinks = ({ href, service }: Placement): string =>
+  service
+    ? `<nav class="site" aria-label="Site">${link(href("", "", true), "Guides", ' aria-current="true"')}${link(service.reference, REFERENCE_TITLE)}</nav>`
+    : "";
+
+/** Above the title of a page: what it belongs to. */
+export const groupOf = (groups: readonly CatalogGroup[], open: string): string => {
+  const group = groups.find(({ entries }) => entries.some(({ path }) => path === open));
+  return group ? `<p class="group">${escaped(group.title)}</p>` : "";
+};
 
 export function onThisPage(headings: readonly Heading[]): string {
   const sections = headings.filter(({ level }) => level === 2);
   if (sections.length < SECTIONS_MIN) return "";
   const items = sections.map(({ id, text }) => `<li>${link(`#${id}`, text)}</li>`);
-  return `<nav class="contents" aria-label="On this page"><h2 class="side-title">On this page</h2>\n<ul class="side-list">\n${items.join("\n")}\n</ul></nav>`;
+  const label = "On this page";
+  // Beside the text, or where there is no room behind the button, which needs no script.
+  return `<button type="button" class="small to-contents" popovertarget="contents">${label}</button>
+<nav id="contents" class="contents" popover aria-label="${label}"><h2 class="side-title">${label}</h2>\n<ul class="side-list">\n${items.join("\n")}\n</ul></nav>`;
 }
 
 export function neighbours(open: string, { before, after }: Neighbours, { href }: Placement): string {
@@ -52,7 +68,7 @@ export function neighbours(open: string, { before, after }: Neighbours, { href }
   return `<nav class="pager" aria-label="Next pages">${to(before, "Previous", "prev")}${to(after, "Next", "next")}</nav>`;
 }
 
-export function frontPage(groups: readonly CatalogGroup[], intro: string, { href, reference }: Placement): string {
+export function frontPage(groups: readonly CatalogGroup[], intro: string, { href, service }: Placement): string {
   const sections = groups.map(({ title, entries }) => {
     const items = entries
       .filter(({ path }) => !path.includes("/"))
@@ -60,9 +76,9 @@ export function frontPage(groups: readonly CatalogGroup[], intro: string, { href
         ({ path, title, about }) =>
           `<li>${link(href("", path, true), title)}<span class="about">${escaped(about)}</span></li>`,
       );
-    if (title === "Reference" && reference !== undefined)
+    if (title === "Reference" && service)
       items.unshift(
-        `<li>${link(reference, "API reference")}<span class="about">every REST call, with an example</span></li>`,
+        `<li>${link(service.reference, REFERENCE_TITLE)}<span class="about">every REST call, to read and to try</span></li>`,
       );
     return items.length === 0
       ? ""

@@ -17,7 +17,7 @@ in two lines.
 
 - [Tour](docs/tour.md): a \`short\` [way](docs/more.md) in
 
-## Build
+## Messages
 
 - [More](docs/more.md): the rest
 

@@ -1,7 +1,7 @@
 /** The documentation as a site: every page with its list, search index and llms.txt, from the texts of the files. Reads and writes nothing. */
 import { posix } from "node:path";
 import { type CatalogEntry, type CatalogGroup, catalogOf, pathOf } from "./catalog.ts";
-import { frontPage, navigation, neighbours, notFoundPage, onThisPage } from "./layout.ts";
+import { frontPage, groupOf, navigation, neighbours, notFoundPage, onThisPage, siteLinks } from "./layout.ts";
 import { llmsFull, llmsIndex } from "./llms.ts";
 import { type Image, isWebAddress, type Rendered, renderMarkdown, type Target } from "./markdown.ts";
 import { searchScript } from "./search-index.ts";
@@ -41,8 +41,7 @@ export function renderDocs(sources: DocsSources, placement: Placement): Map<stri
   const put = (path: string, make: () => string): void => void files.set(path, fileOf(typeOf(path), make));
   const putPage = (path: string, title: () => string, parts: () => Partial<Parts>): void => {
     const nav = (): string => navigation(groups, path, placement);
-    const make = (): string =>
-      filled(placement, path, { title: title(), nav: nav(), content: "", contents: "", pager: "", ...parts() });
+    const make = (): string => filled(placement, path, { ...NO_PARTS, title: title(), nav: nav(), ...parts() });
     files.set(path, fileOf(typeOf(".html"), make, true));
   };
   putPage(
@@ -61,7 +60,7 @@ export function renderDocs(sources: DocsSources, placement: Placement): Map<stri
       path,
       () => `${rendered().headings[0]?.text ?? title} · Parley documentation`,
       () => ({
-        content: rendered().html,
+        content: groupOf(groups, path) + rendered().html,
         contents: onThisPage(rendered().headings),
         pager: neighbours(path, around, placement),
       }),
@@ -169,11 +168,16 @@ interface Parts {
   readonly pager: string;
 }
 
+const NO_PARTS: Parts = { title: "", nav: "", content: "", contents: "", pager: "" };
+
 /** Marks in the shell are `%name%`. */
-function filled({ shell, href }: Placement, path: string, parts: Parts): string {
+function filled(placement: Placement, path: string, parts: Parts): string {
+  const { shell, href } = placement;
   const values: Readonly<Record<string, string>> = {
     ...parts,
     home: href(path, "", true),
+    site: siteLinks(placement),
+    demo: placement.service?.demo ?? "",
     search: href(path, SEARCH_SCRIPT, false),
     // Search results are pages of the site: the script adds their paths between these two.
     root: href(path, "x", true).replace(/x(\.html)?$/, ""),

@@ -7,6 +7,8 @@ import { type DocsFile, LLMS, LLMS_FULL, NOT_FOUND, type Placement, SEARCH_SCRIP
 export const DOCS_PATH = "/docs";
 /** The calls of the REST API, drawn from its description: a page of its own among the others. */
 export const REFERENCE_PATH = "/docs/api";
+/** Not a file of the documentation: only a browser on the service's own machine gets the names of its demo. */
+export const DEMO_PATH = "/docs/demo.json";
 
 /** Files that people and programs expect at the root. */
 export const ROOT_FILES: readonly string[] = [LLMS, LLMS_FULL];
@@ -15,7 +17,7 @@ export const ROOT_FILES: readonly string[] = [LLMS, LLMS_FULL];
 export const served = (shell: string): Placement => ({
   shell,
   href: (_from, to) => (ROOT_FILES.includes(to) ? `/${to}` : to === "" ? DOCS_PATH : `${DOCS_PATH}/${to}`),
-  reference: REFERENCE_PATH,
+  service: { reference: REFERENCE_PATH, demo: DEMO_PATH },
 });
 
 /** From the files of the project. What renders them is loaded here: a start needs none of it. */

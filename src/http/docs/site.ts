@@ -10,14 +10,21 @@ export interface DocsFile {
   readonly isPage?: boolean;
 }
 
+export interface ServiceAddresses {
+  /** The API reference. */
+  readonly reference: string;
+  /** The demo's names, for code that readers copy. */
+  readonly demo: string;
+}
+
 /** How addresses are written: below `/docs` in a service, relative in a folder of files. */
 export interface Placement {
   /** The HTML of web/docs, with marks where a page's parts belong. */
   readonly shell: string;
   /** The address of a file of the site, as it is written on the page at `from`. */
   readonly href: (from: string, to: string, isPage: boolean) => string;
-  /** Where the API reference is, if there is one. */
-  readonly reference?: string;
+  /** What only a service has. */
+  readonly service?: ServiceAddresses;
 }
 
 /** The page of an address that has none. */

@@ -1,6 +1,7 @@
 /** `/`: introduces the service, and on this machine a demo: messages, presence and a call. The page loads nothing from other hosts. */
 import { isLoopback, parseAddress } from "../../base/address.ts";
 import type { Call } from "../request/call.ts";
+import { onlyRead } from "../server/pipeline.ts";
 import type { PageServer } from "./pages.ts";
 
 /**
@@ -14,11 +15,13 @@ function isOnThisMachine({ request: { headers }, isLocal }: Call): boolean {
   return isLocal && isOwnName;
 }
 
+/** The id of a publishable key that every origin may use. It is shown only to browsers on this machine. */
+type DemoKey = () => string | undefined;
+
 interface StartParts {
   readonly pages: PageServer;
   readonly version: string;
-  /** The id of a publishable key that every origin may use. It is shown only to browsers on this machine. */
-  readonly demoKey: () => string | undefined;
+  readonly demoKey: DemoKey;
   /** The dashboard is at the same address as this page. */
   readonly linksDashboard: boolean;
 }
@@ -34,6 +37,15 @@ export const startPage =
         ? page.replace(DEMO, "").replace(' data-key=""', "")
         : page.replace('data-key=""', () => `data-key="${key}"`);
     });
+  };
+
+/** The demo's names, for the code on pages of the documentation: these are the same for all readers, and kept by browsers. */
+export const demoNames =
+  (demoKey: DemoKey) =>
+  (call: Call): Response => {
+    onlyRead(call);
+    const key = isOnThisMachine(call) ? demoKey() : undefined;
+    return Response.json(key === undefined ? {} : { publishableKey: key });
   };
 
 /** Parts of the page's HTML, between two comments. */

@@ -1,10 +1,10 @@
 /** The pages that browsers open: the start page, the documentation, the dashboard, meetings; and the client that other pages import. */
 import type { Config } from "../../config/settings.ts";
-import { DOCS_PATH, REFERENCE_PATH, ROOT_FILES } from "../../http/docs/server.ts";
+import { DEMO_PATH, DOCS_PATH, REFERENCE_PATH, ROOT_FILES } from "../../http/docs/server.ts";
 import { ASSETS_PATH } from "../../http/pages/bundle.ts";
 import { type MeetingPageParts, meetingPage, noApplicationPage } from "../../http/pages/meeting.ts";
 import { CLIENT_PATH, type PageServer, wantsPage } from "../../http/pages/pages.ts";
-import { startPage } from "../../http/pages/start.ts";
+import { demoNames, startPage } from "../../http/pages/start.ts";
 import type { Call } from "../../http/request/call.ts";
 import type { RequestPipeline, Routes } from "../../http/server/pipeline.ts";
 import { Problem } from "../../protocol/codes.ts";
@@ -50,6 +50,7 @@ export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost, appNam
     ...assets,
     [CLIENT_PATH]: pipeline.handler(pipeline.publicRoute(CLIENT_PATH, (call) => pages.client(call))),
     ...docsRoutes(pipeline, pages),
+    [DEMO_PATH]: pipeline.handler(pipeline.publicRoute(DEMO_PATH, demoNames(demoKey))),
     "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
     // Every other path of one segment on an application's host; paths of the service come first.
     "/:roomName": meeting,

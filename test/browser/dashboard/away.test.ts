@@ -100,7 +100,7 @@ test.if(IS_FULL)("the API reference is drawn once its document can be loaded", a
   await page.goto(`${server.url}/docs/api`);
   await page.getByText("could not be loaded").waitFor();
   await page.unroute("**/openapi.json");
-  await page.getByRole("heading", { name: /^Parley API version \d/ }).waitFor();
+  await page.getByRole("heading", { name: /^API reference version \d/ }).waitFor();
   await page.getByText("could not be loaded").waitFor({ state: "detached" });
 });
 
