@@ -249,6 +249,39 @@ describe("/openapi.json", () => {
     }
   });
 
+  test("every parameter and every field has a meaning", () => {
+    interface Described {
+      readonly name?: string;
+      readonly in?: string;
+      readonly description?: string;
+      readonly schema?: Described;
+      readonly properties?: Readonly<Record<string, Described>>;
+    }
+    const { schemas } = document.components as { readonly schemas: Readonly<Record<string, Described>> };
+    const isDescribed = (one: Described & { readonly $ref?: string }): boolean => {
+      const referred = schemas[one.$ref?.split("/").at(-1) ?? ""];
+      const choices = Object.values(one)
+        .filter((value) => Array.isArray(value))
+        .flat();
+      return [one, one.schema, referred, ...choices].some((each) => Boolean(each?.description));
+    };
+    let seen = 0;
+    const bare: string[] = [];
+    const look = (value: unknown, at: string): void => {
+      if (typeof value !== "object" || value === null) return;
+      const { in: place, name, properties } = value as Described;
+      const named = typeof place === "string" ? { [name ?? ""]: value } : (properties ?? {});
+      for (const [field, one] of Object.entries(named)) {
+        seen++;
+        if (!isDescribed(one)) bare.push(`${at} ${field}`);
+      }
+      for (const [key, one] of Object.entries(value)) if (key !== "examples") look(one, `${at}/${key}`);
+    };
+    look({ paths: document.paths, schemas }, "");
+    expect(seen).toBeGreaterThan(800);
+    expect(bare).toEqual([]);
+  });
+
   test("/docs/api shows it in a browser and loads nothing from other hosts", async () => {
     const { status, headers, text } = await call(`${server.url}/docs/api`);
     expect(status).toBe(200);

@@ -12,16 +12,16 @@ import type { Call } from "../request/call.ts";
 import type { Origins } from "../request/cors.ts";
 import { type Endpoint, endpoint } from "../server/endpoint.ts";
 import { recordingState } from "../shared/meeting-schemas.ts";
-import { roomNameOf } from "../shared/room-schemas.ts";
+import { described, roomNameOf } from "../shared/room-schemas.ts";
 
 const door = lazily(() =>
   z
     .object({
       roomName: z.string(),
-      privacy: z.enum(["public", "private"]),
-      lang: z.string(),
-      autoJoin: z.boolean(),
-      audioOnlyRoom: z.boolean(),
+      privacy: z.enum(["public", "private"]).describe(described("privacy")),
+      lang: z.string().describe(described("lang")),
+      autoJoin: z.boolean().describe(described("autoJoin")),
+      audioOnlyRoom: z.boolean().describe(described("audioOnlyRoom")),
       recording: z.boolean().describe("It is being recorded, or will be as soon as the first participant enters"),
       opensAt: z.int().optional().describe("Unix seconds, while it is not open yet"),
       state: z.enum(["open", "not_open", "over"]).describe("By the room's own times; those of an access token win"),

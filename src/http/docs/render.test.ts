@@ -157,6 +157,31 @@ test("the project's own pages: every link leads to a page and a heading of it, a
   expect(Bun.gzipSync(String(body)).length).toBeLessThan(SEARCH_MAX_BYTES);
 });
 
+/** What a column of prose is called. Tables of measurements have empty cells where nothing was measured. */
+const PROSE_COLUMN = /^(meaning|answer|cause|effect|what|then|enforced|left|beyond|not moved|needs|$)/i;
+
+test("the project's own tables: no column of prose has an empty title or cell", () => {
+  const empty: string[] = [];
+  let tables = 0;
+  for (const [path, { body, isPage }] of renderDocs(readDocs(), served(SHELL)))
+    for (const [, head = "", rows = ""] of isPage
+      ? String(body).matchAll(/<table><thead><tr>(.*?)<\/tr><\/thead><tbody>(.*?)<\/tbody>/gs)
+      : []) {
+      tables++;
+      const cellsOf = (row: string): string[] =>
+        [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = ""]) => cell);
+      const titles = cellsOf(head);
+      for (const [, row = ""] of rows.matchAll(/<tr>(.*?)<\/tr>/gs)) {
+        const cells = cellsOf(row);
+        for (const [at, title] of titles.entries())
+          if (at > 0 && PROSE_COLUMN.test(title) && (title === "" || cells[at] === ""))
+            empty.push(`${path}: ${title}: ${cells[0]}`);
+      }
+    }
+  expect(tables).toBeGreaterThan(100);
+  expect(empty).toEqual([]);
+});
+
 test("an installation without the files has a front page all the same", () => {
   using folder = scratch();
   const files = renderDocs(readDocs(folder.path), served(SHELL));

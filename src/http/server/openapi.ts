@@ -10,6 +10,7 @@ import { APP_HEADER } from "../request/host.ts";
 import { applicationProblem } from "../response/application-problem.ts";
 import { acceptsGzip, type Packed, packAside, packedResponse, tagOf } from "../response/packed.ts";
 import { type Endpoint, isApplication, type Security } from "./endpoint.ts";
+import { addMeanings, meaningOfPath } from "./meanings.ts";
 import { onlyRead } from "./pipeline.ts";
 
 const problem = lazily(() => z.object({ error: z.string(), message: z.string() }).meta({ id: "Problem" }));
@@ -146,7 +147,9 @@ function operation(one: Endpoint, schemas: Schemas): object {
     ...(body && {
       requestBody: {
         required: !body.safeParse({}).success,
-        content: Object.fromEntries(bodyTypes(one).map((type) => [type, { schema: schemaOf(body, "input", schemas) }])),
+        content: Object.fromEntries(
+          bodyTypes(one).map((type) => [type, { schema: schemaOf(body, "input", one.tag, schemas) }]),
+        ),
       },
     }),
     ...(one.bodyType && {
@@ -158,7 +161,7 @@ function operation(one: Endpoint, schemas: Schemas): object {
           String(status),
           {
             description: "Success",
-            content: { [one.responseType]: { schema: schemaOf(one.response(), "output", schemas) } },
+            content: { [one.responseType]: { schema: schemaOf(one.response(), "output", one.tag, schemas) } },
           },
         ]),
       ),
@@ -171,16 +174,17 @@ const bodyTypes = (one: Endpoint): string[] =>
   isApplication(one.security) ? ["application/json", "application/x-www-form-urlencoded"] : ["application/json"];
 
 const pathParameters = (one: Endpoint): object[] =>
-  [...one.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+  [...one.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
     name,
     in: "path",
     required: true,
+    description: meaningOfPath(name, one.path),
     schema: { type: "string" },
   }));
 
 function queryParameters(one: Endpoint, schemas: Schemas): object[] {
   if (!one.query) return [];
-  const schema = schemaOf(one.query(), "input", schemas) as {
+  const schema = schemaOf(one.query(), "input", one.tag, schemas) as {
     properties?: Record<string, object>;
     required?: string[];
   };
@@ -211,7 +215,7 @@ function problemResponses(one: Endpoint, schemas: Schemas): Record<string, objec
   const shape: Code[] = one.body ? ["invalid_request", "body_too_large"] : one.query ? ["invalid_request"] : [];
   if (one.body && isApplication(one.security)) shape.push("unsupported_media_type");
   const codes = new Set<Code>([...COMMON[one.security], ...shape, ...one.problems]);
-  const schema = schemaOf(isApplication(one.security) ? applicationProblem() : problem(), "output", schemas);
+  const schema = schemaOf(isApplication(one.security) ? applicationProblem() : problem(), "output", one.tag, schemas);
   return Object.fromEntries(
     [...Map.groupBy(codes, (code) => CODES[code].status)].map(([status, group]) => [
       String(status),
@@ -223,14 +227,16 @@ function problemResponses(one: Endpoint, schemas: Schemas): Record<string, objec
   );
 }
 
-/** Schemas with an id go to the components and are referenced; the others are inlined. */
-function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Schemas): object {
+/** Schemas with an id go to the components and are referenced; the others are inlined. `tag` is that of the operation. */
+function schemaOf(schema: z.ZodType, io: "input" | "output", tag: string, schemas: Schemas): object {
   const made = JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: "any", target: "draft-2020-12" }));
   const {
     $schema: _dialect,
     $defs,
     ...own
   } = JSON.parse(made.replaceAll("#/$defs/", "#/components/schemas/")) as Schemas;
+  for (const [id, one] of Object.entries($defs ?? {})) addMeanings(one, id);
+  addMeanings(own, tag);
   Object.assign(schemas, $defs);
   return own;
 }

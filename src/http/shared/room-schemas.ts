@@ -5,7 +5,7 @@ import type { RoomFieldKind } from "../../protocol/room-fields.ts";
 import { FIELD_NAMES, type FIELDS, type FieldName, fieldOf, roomName } from "../../rooms/fields.ts";
 import type { Call } from "../request/call.ts";
 
-const described = (name: FieldName): string => {
+export const described = (name: FieldName): string => {
   const { meaning } = fieldOf(name);
   return `${meaning[0]?.toUpperCase()}${meaning.slice(1)}.`;
 };
@@ -30,7 +30,7 @@ const NUMBERS: readonly RoomFieldKind[] = ["time", "seconds", "count"];
 const fieldInResponse = (name: FieldName): z.ZodType => {
   const { kind, always } = fieldOf(name);
   const schema = kind === "flag" ? z.boolean() : NUMBERS.includes(kind) ? z.int() : z.string();
-  return always ? schema : schema.optional();
+  return (always ? schema : schema.optional()).describe(described(name));
 };
 
 export const room = lazily(() =>
