@@ -14,6 +14,7 @@ import {
   CHROMIUM,
   type DebianPackage,
   FFMPEG,
+  FIREFOX,
   GO_TOOLS,
   install,
   isThere,
@@ -117,7 +118,7 @@ const SUITES: readonly Suite[] = [
   ...CHECKS,
   // The longest first, so that the others fill the time beside them.
   {
-    ...tests("browser calls", ...browserTests((file) => !isOfDashboard(file))),
+    ...tests("browser calls", ...browserTests((file) => !isOfDashboard(file) && !isOfFirefox(file))),
     needs: [CHROMIUM, POSTGRES, NATS, ...GO, FFMPEG],
   },
   // Several processes on one PostgreSQL, joined by NATS.
@@ -172,6 +173,10 @@ const SUITES: readonly Suite[] = [
   { ...tests("upgrade", "./test/upgrade"), needs: [POSTGRES, NATS] },
   // The same for half an hour is `npm run soak`.
   { ...tests("soak", "./test/soak"), needs: [POSTGRES, NATS] },
+  // Every page, meetings, recordings and the client in a second browser.
+  ...(isFull
+    ? [{ ...tests("browser firefox", ...browserTests(isOfFirefox)), needs: [FIREFOX, CHROMIUM, FFMPEG] }]
+    : []),
   ...(isFull ? [{ ...tests("cluster partition", "./test/cluster/partition.test.ts"), needs: [POSTGRES, NATS] }] : []),
 ];
 
@@ -201,7 +206,16 @@ const FULL = {
  */
 const [SUITES_AT_A_TIME, LAST_AT_A_TIME, BESIDE_LAST] = isFull ? [3, 1, 0] : [4, 2, 1];
 const LOADS: readonly string[] = ["cluster", "soak", "cluster partition", "upgrade"];
-const EXACT: readonly string[] = ["attack", "browser calls", "conformance", "faults", "nodes", "turn", "workers"];
+const EXACT: readonly string[] = [
+  "attack",
+  "browser calls",
+  "browser firefox",
+  "conformance",
+  "faults",
+  "nodes",
+  "turn",
+  "workers",
+];
 const isLast = ({ name }: Suite): boolean => LOADS.includes(name) || (isFull && EXACT.includes(name));
 
 const names = args.filter((arg) => !arg.startsWith("--"));
@@ -332,7 +346,12 @@ function halfOf(folder: string, half: 0 | 1): string[] {
   return all.filter((_, at) => at % 2 === half).map((file) => `./${folder}/${file}`);
 }
 
-/** Two suites share the browser's tests: one has the dashboard, the other all pages that talk to each other. */
+/** Only in full: it takes five minutes of CPU time. */
+function isOfFirefox(file: string): boolean {
+  return file.startsWith("firefox/");
+}
+
+/** Two suites share the other tests of the browser: one has the dashboard, the other all pages that talk to each other. */
 function isOfDashboard(file: string): boolean {
   return file.startsWith("dashboard/") || file.startsWith("docs.");
 }

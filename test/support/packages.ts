@@ -17,6 +17,9 @@ export const CHROMIUM: DebianPackage = {
   instead: "chromium",
 };
 
+/** The second browser, in full runs. */
+export const FIREFOX: DebianPackage = { program: "firefox-esr", name: "firefox-esr" };
+
 /** Builds the S3-compatible service that buckets are tested with. */
 export const GO_TOOLS: DebianPackage = { program: "go", name: "golang-go" };
 /** For ffprobe, which judges recordings as players do. */

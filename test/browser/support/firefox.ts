@@ -21,7 +21,7 @@ const PREFERENCES = {
 const SCHEMES = { dark: 0, light: 1 } as const;
 
 /** Its pages are drawn in these colours alone: `colorScheme` of a context must be the same (firefox/bridge.ts). */
-function launch(scheme: Scheme): Promise<Browser> {
+function launch(scheme: Scheme, more: Readonly<Record<string, boolean>> = {}): Promise<Browser> {
   if (!existsSync(PROGRAM)) throw new Error("there is no Firefox here: apt-get install -y firefox-esr");
   return firefox.launch({
     // Any Firefox, over WebDriver BiDi: without it, playwright asks for a build of its own.
@@ -33,9 +33,13 @@ function launch(scheme: Scheme): Promise<Browser> {
       PARLEY_TEST_FIREFOX: PROGRAM,
       [SCHEME]: scheme,
     },
-    firefoxUserPrefs: { ...PREFERENCES, "layout.css.prefers-color-scheme.content-override": SCHEMES[scheme] },
+    firefoxUserPrefs: { ...PREFERENCES, "layout.css.prefers-color-scheme.content-override": SCHEMES[scheme], ...more },
   });
 }
 
 export const launchFirefox = oneForAll(() => launch("light"));
 export const launchDarkFirefox = oneForAll(() => launch("dark"));
+/** After failures, Firefox delays the next WebSocket to a server, by more with each. Many clients in one page fail more often than one per tab. */
+export const launchEagerFirefox = oneForAll(() =>
+  launch("light", { "network.websocket.delay-failed-reconnects": false }),
+);
