@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { type Server, startParley } from "../../support/parley.ts";
-import { button, Dashboard, dialog, go, heading, NARROW_DARK, row, signInByForm, WIDE } from "../support/dashboard.ts";
+import { Dashboard, NARROW_DARK, WIDE } from "../support/dashboard.ts";
 import { launchDarkFirefox, launchFirefox } from "../support/firefox.ts";
 import { fill, pagesOf, settled } from "../support/pages.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
