@@ -3,14 +3,19 @@ import { useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { rawPath } from "./address/router.ts";
 import { session } from "./api/session.ts";
+import { followPaletteKeys, isPaletteOpen } from "./find/palette-open.ts";
 import { appName, apps, appsError, currentApp, followApps } from "./live/apps.ts";
 import { Navigation } from "./navigation.tsx";
 import { NoApplication } from "./pages/not-found.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 import { pageOf } from "./routes.tsx";
+import { Later, script } from "./scripts/later.tsx";
 import { Confirmation } from "./ui/dialog.tsx";
 import { Toasts } from "./ui/notice.tsx";
 import { Page } from "./ui/page.tsx";
+
+const palette = script(() => import("./scripts/palette.ts"));
+const NOWHERE = {};
 
 export function Dashboard() {
   if (session.value === undefined) return null;
@@ -24,6 +29,7 @@ export function Dashboard() {
 
 function SignedIn() {
   useEffect(followApps, []);
+  useEffect(followPaletteKeys, []);
   // Another page begins at its top.
   useSignalEffect(() => {
     if (rawPath.value) scrollTo(0, 0);
@@ -48,6 +54,7 @@ function SignedIn() {
         )}
       </main>
       <Confirmation />
+      {isPaletteOpen.value && <Later script={palette} find={() => palette.pages()?.Palette} at={NOWHERE} />}
     </div>
   );
 }

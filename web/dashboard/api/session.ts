@@ -9,6 +9,8 @@ export const signedOutReason = signal("");
 export const mayChange = computed(() => session.value?.role === "admin");
 
 const REMEMBERED = "parley-signed-in";
+/** What find/recent.ts keeps. */
+export const RECENT = "parley-recent";
 
 /**
  * Whether this browser has signed in before. The cookie itself is invisible here; without this the page would have to ask the
@@ -34,6 +36,7 @@ export function signedIn(as: Session): void {
 export function signedOut(reason = ""): void {
   try {
     localStorage.removeItem(REMEMBERED);
+    localStorage.removeItem(RECENT);
   } catch {
     // Nothing was stored.
   }

@@ -55,7 +55,7 @@ export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProp
   const columns: readonly Column<HistoryMessage>[] = [
     {
       title: "Time",
-      rem: 6.5,
+      rem: 7.25,
       value: ({ time }) => time / 1000,
       isTime: true,
       cell: ({ time }) => <Time at={time / 1000} />,

@@ -182,14 +182,14 @@ const columnsOf = (app: string): readonly Column<Key>[] => [
   },
   {
     title: "Type",
-    rem: 8,
+    rem: 7.5,
     isMedium: true,
     value: ({ type }) => type,
     cell: ({ type }) => <Badge kind={type === "secret" ? "accent" : ""}>{type}</Badge>,
   },
   {
     title: "Channels",
-    width: 18,
+    width: 16,
     isMedium: true,
     value: ({ channelPatterns }) => channelPatterns.join(" "),
     cell: ({ channelPatterns }) => <Values of={channelPatterns} none="none" />,
@@ -203,7 +203,7 @@ const columnsOf = (app: string): readonly Column<Key>[] => [
   },
   {
     title: "Origins",
-    width: 18,
+    width: 17,
     isMinor: true,
     value: ({ allowedOrigins = [] }) => allowedOrigins.join(" "),
     cell: ({ type, allowedOrigins = [] }) =>
@@ -217,7 +217,7 @@ const columnsOf = (app: string): readonly Column<Key>[] => [
     isTime: true,
     cell: ({ created }) => <Time at={created} />,
   },
-  { title: "State", rem: 6.5, value: stateOf, cell: (one) => <KeyState of={one} /> },
+  { title: "State", rem: 6, value: stateOf, cell: (one) => <KeyState of={one} /> },
 ];
 
 const IN_FILE: readonly CsvColumn<Key>[] = [{ title: "Key id", value: ({ keyId }) => keyId }, ...columnsOf("")];

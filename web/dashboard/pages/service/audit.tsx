@@ -22,7 +22,7 @@ const addressOf = (entry: string): string => {
 };
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { title: "When", rem: 6.5, value: ({ at }) => at, isTime: true, cell: ({ at }) => <Time at={at} /> },
+  { title: "When", rem: 7.25, value: ({ at }) => at, isTime: true, cell: ({ at }) => <Time at={at} /> },
   { title: "Who", width: 18, isMedium: true, value: ({ who }) => who, cell: ({ who }) => <Name>{who}</Name> },
   {
     title: "What",
@@ -106,6 +106,7 @@ export function Audit(_: { readonly at: PageParameters }) {
             rows={rows}
             keyOf={({ _id }) => _id}
             isVirtual
+            sortIn="sort"
             hasMore={hasMore}
             loadMore={loadMore}
             empty={

@@ -98,6 +98,7 @@ export function Log({ of: webhook, path, reload }: LogProps) {
         <Table
           label="Deliveries"
           isVirtual
+          sortIn="sort"
           columns={columnsOf(resend)}
           rows={rows}
           keyOf={({ _id }) => _id}
@@ -160,7 +161,7 @@ const columnsOf = (resend: (one: WebhookDelivery) => Promise<void>): readonly Co
     value: ({ attempt }) => attempt,
     cell: ({ attempt }) => whole(attempt),
   },
-  { title: "When", rem: 6.5, isMedium: true, value: ({ at }) => at, isTime: true, cell: ({ at }) => <Time at={at} /> },
+  { title: "When", rem: 7.25, isMedium: true, value: ({ at }) => at, isTime: true, cell: ({ at }) => <Time at={at} /> },
   {
     title: "Took",
     rem: 6.5,

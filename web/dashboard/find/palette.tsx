@@ -1,0 +1,155 @@
+/** The command palette: pages, applications, and the keys, channels, peers and rooms of the current application. */
+import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { channelPage, keyPage, peerPage, roomPage } from "../address/links.ts";
+import { BASE, navigate } from "../address/router.ts";
+import { mayChange } from "../api/session.ts";
+import { appName, apps, currentApp } from "../live/apps.ts";
+import { useDelayed } from "../live/live.ts";
+import { type Pick, Picker } from "../ui/picker.tsx";
+import { useFound, useKeys } from "./found.ts";
+import { matches } from "./matches.ts";
+import { isPaletteOpen } from "./palette-open.ts";
+import { OF_APP, OF_SERVICE, OPERATE } from "./places.ts";
+import { type Recent, recent, remember } from "./recent.ts";
+
+/** Of each kind. */
+const SHOWN_MAX = 6;
+const close = (): void => {
+  isPaletteOpen.value = false;
+};
+
+export function Palette() {
+  const element = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    element.current?.showModal();
+    return () => {
+      element.current?.close();
+      if (before instanceof HTMLElement) before.focus({ preventScroll: true });
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class="dialog palette"
+      aria-label="Search everything"
+      onClose={close}
+      // What is below it, and nothing inside it.
+      onMouseDown={(event) => event.target === element.current && close()}
+    >
+      <Search />
+    </dialog>
+  );
+}
+
+interface Place extends Recent {
+  readonly group: string;
+}
+
+/** Addresses of links.ts are whole; `navigate` takes what is below /dashboard. */
+const below = (address: string): string => address.slice(BASE.length);
+
+function pages(): readonly Place[] {
+  const app = currentApp.value && appName.value;
+  const ofApp = app === undefined ? [] : OF_APP.flatMap(({ entries }) => entries);
+  return [
+    ...ofApp.map(({ title, to }) => ({ title, detail: app ?? "", to: `/apps/${encodeURIComponent(app ?? "")}${to}` })),
+    ...[...OF_SERVICE, OPERATE].flatMap(({ entries }) => entries).map((one) => ({ ...one, detail: "service" })),
+    ...(mayChange.value ? [{ title: "New application", detail: "service", to: "/new-application" }] : []),
+  ].map((one) => ({ ...one, group: "Pages" }));
+}
+
+function Search() {
+  const typed = useSignal("");
+  const wanted = typed.value.trim();
+  const delayed = useDelayed({ value: wanted });
+  const app = currentApp.value;
+  const keys = useKeys(app);
+  const { of, found, problem } = useFound(app, delayed);
+  const name = app?.name ?? "";
+  const isSearching = wanted !== "" && app !== undefined && of !== wanted;
+  const top = <T,>(all: readonly T[], nameOf: (one: T) => string): readonly T[] =>
+    matches(all, wanted, nameOf).slice(0, SHOWN_MAX);
+  const things: readonly Place[] =
+    wanted === ""
+      ? []
+      : [
+          ...top(keys, ({ label, keyId }) => `${label ?? ""} ${keyId}`).map(({ keyId, label }) => ({
+            title: label ?? keyId,
+            detail: `key of ${name}`,
+            to: below(keyPage(name, keyId)),
+            group: "Keys",
+          })),
+          ...found.channels.map(({ channel }) => ({
+            title: channel,
+            detail: `channel of ${name}`,
+            to: below(channelPage(name, channel)),
+            group: "Channels",
+          })),
+          ...found.peers.map(({ peerId }) => ({
+            title: peerId,
+            detail: `peer of ${name}`,
+            to: below(peerPage(name, peerId)),
+            group: "Peers",
+          })),
+          ...found.rooms.map(({ roomName }) => ({
+            title: roomName,
+            detail: `room of ${name}`,
+            to: below(roomPage(name, roomName)),
+            group: "Rooms",
+          })),
+        ];
+  const applications = top(apps.value ?? [], (one) => one.name).map((one) => ({
+    title: one.name,
+    detail: "application",
+    to: `/apps/${encodeURIComponent(one.name)}`,
+    group: "Applications",
+  }));
+  const lately = wanted === "" ? recent().map((one) => ({ ...one, group: "Recent" })) : [];
+  const pageList = wanted === "" ? pages() : matches(pages(), wanted, ({ title }) => title);
+  const picks = [...lately, ...pageList, ...(wanted === "" ? [] : applications), ...things].map(
+    (place): Pick => ({
+      id: `${place.group} ${place.to}`,
+      title: place.title,
+      detail: place.detail,
+      group: place.group,
+      choose: () => {
+        remember(place);
+        close();
+        navigate(place.to);
+      },
+    }),
+  );
+  return (
+    <>
+      <Picker
+        label="Search everything"
+        placeholder={app ? "Pages, applications, keys, channels, peers, rooms" : "Pages and applications"}
+        value={typed.value}
+        onInput={(value) => (typed.value = value)}
+        picks={picks}
+        note={noteOf({ isSearching, problem, hasApp: app !== undefined, count: picks.length, wanted })}
+      />
+      <button type="button" class="small palette-close" onClick={close}>
+        Close
+      </button>
+    </>
+  );
+}
+
+interface State {
+  readonly isSearching: boolean;
+  readonly problem: string;
+  readonly hasApp: boolean;
+  readonly count: number;
+  readonly wanted: string;
+}
+
+function noteOf({ isSearching, problem, hasApp, count, wanted }: State): string {
+  if (isSearching) return "Searching …";
+  if (problem) return problem;
+  const nothing = wanted !== "" && count === 0 ? "Nothing found. " : "";
+  if (!hasApp) return `${nothing}To find keys, channels, peers and rooms, choose an application first.`;
+  return nothing && "Nothing found. Channels and peers are found while they are in use; upper and lower case differ.";
+}

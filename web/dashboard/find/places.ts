@@ -1,0 +1,70 @@
+/** The pages that the navigation and the command palette lead to. */
+export interface Entry {
+  readonly title: string;
+  /** Below /dashboard, or below the application. */
+  readonly to: string;
+}
+
+export interface Group {
+  readonly title?: string;
+  readonly entries: readonly Entry[];
+}
+
+export const OF_APP: readonly Group[] = [
+  { entries: [{ title: "Overview", to: "" }] },
+  {
+    title: "Live",
+    entries: [
+      { title: "Channels", to: "/channels" },
+      { title: "Peers", to: "/peers" },
+      { title: "Console", to: "/console" },
+    ],
+  },
+  {
+    title: "Application",
+    entries: [
+      { title: "Keys", to: "/keys" },
+      { title: "Channel rules", to: "/rules" },
+      { title: "Rooms", to: "/rooms" },
+      { title: "Meetings", to: "/meetings" },
+      { title: "Recordings", to: "/recordings" },
+      { title: "Webhooks", to: "/webhooks" },
+      { title: "Usage", to: "/usage" },
+      { title: "Data", to: "/data" },
+    ],
+  },
+  { title: "Help", entries: [{ title: "Why not?", to: "/why-not" }] },
+];
+
+export const OF_SERVICE: readonly Group[] = [
+  {
+    entries: [
+      { title: "Overview", to: "/" },
+      { title: "Data", to: "/data" },
+    ],
+  },
+  { title: "Live", entries: [{ title: "Console", to: "/console" }] },
+  { title: "Help", entries: [{ title: "Why not?", to: "/why-not" }] },
+];
+
+export const OPERATE: Group = {
+  title: "Operate",
+  entries: [
+    { title: "Nodes", to: "/nodes" },
+    { title: "Backups", to: "/backups" },
+    { title: "Audit", to: "/audit" },
+    { title: "Operators", to: "/operators" },
+    { title: "Settings", to: "/settings" },
+  ],
+};
+
+/** Pages that the service has as well as each application. */
+const OF_BOTH = ["console", "data", "why-not"];
+
+/** The same kind of page of another application, or of all of them: below /dashboard. What is inside it does not exist there. */
+export function samePage(path: string, app: string | undefined): string {
+  const [, first = "", , inner = ""] = path.split("/");
+  const page = first === "apps" ? inner : OF_BOTH.includes(first) ? first : "";
+  if (app === undefined) return OF_BOTH.includes(page) ? `/${page}` : "/";
+  return `/apps/${encodeURIComponent(app)}${page && `/${page}`}`;
+}
