@@ -1,5 +1,6 @@
 /** The navigation: the application switcher, the pages of the chosen application, and those of the whole service. */
 import { useSignal, useSignalEffect } from "@preact/signals";
+import { chooseScheme, keptScheme, SCHEMES, type Scheme } from "../theme/scheme.ts";
 import { BASE, rawPath } from "./address/router.ts";
 import { sessions } from "./api/client.ts";
 import { mayChange, session, signedOut } from "./api/session.ts";
@@ -7,6 +8,7 @@ import { PaletteButton } from "./find/palette-button.tsx";
 import { type Group, OF_APP, OF_SERVICE, OPERATE } from "./find/places.ts";
 import { AppSwitcher } from "./find/switcher.tsx";
 import { appName, currentApp } from "./live/apps.ts";
+import { Segmented } from "./ui/fields.tsx";
 import { messageOf, toast } from "./ui/notice.tsx";
 
 export function Navigation() {
@@ -42,7 +44,10 @@ export function Navigation() {
           <Links key={group.title} group={group} root={root} />
         ))}
         <Links group={OPERATE} root="" />
-        <SignedInAs />
+        <div class="menu-foot">
+          <ThemeSwitch />
+          <SignedInAs />
+        </div>
       </div>
     </nav>
   );
@@ -72,6 +77,24 @@ function Links({ group: { title, entries }, root }: { readonly group: Group; rea
 function isCurrent(to: string, root: string): boolean {
   const path = rawPath.value.replace(/\/$/, "") || "/";
   return path === to || (to !== root && to !== "/" && path.startsWith(`${to}/`));
+}
+
+const SCHEME_NAMES: Readonly<Record<Scheme, string>> = { system: "System", light: "Light", dark: "Dark" };
+
+/** Counts for all pages of this host. */
+function ThemeSwitch() {
+  const scheme = useSignal(keptScheme());
+  return (
+    <Segmented<Scheme>
+      label="Theme"
+      value={scheme.value}
+      options={SCHEMES.map((one) => [one, SCHEME_NAMES[one]] as const)}
+      onChange={(chosen) => {
+        chooseScheme(chosen);
+        scheme.value = chosen;
+      }}
+    />
+  );
 }
 
 function SignedInAs() {

@@ -3,6 +3,8 @@
  * that was sent by a node of the release before asks another node for names that are gone, and would stay blank. The same happens while
  * the service restarts. The page is loaded again once the service responds, but only once in a while, so that it never loops.
  */
+import { followScheme } from "../theme/scheme.ts";
+
 const RETRY_MS = 2000;
 const RELOADED = "parley-reloaded";
 /** A page that has been loaded again within this time says what happened instead. */
@@ -73,3 +75,6 @@ addEventListener(
 );
 // What a page loads later (`data-later`) is its own matter: it says so.
 addEventListener("parley-outdated", begin);
+
+// Before anything is painted: other scripts of the page run too late for that.
+followScheme();

@@ -60,8 +60,11 @@ test("from the sign-in form to a new key that works", async () => {
   await page.keyboard.press("Enter");
   await heading(page, "Overview").waitFor();
 
-  await tabTo(page, "Application", "Shift+Tab");
+  await tabTo(page, /^Application:/, "Shift+Tab");
   await page.keyboard.press("ArrowDown");
+  await page.getByRole("option", { name: "All applications" }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
   await page.waitForURL(/\/apps\/shop$/);
   await heading(page, "Overview").waitFor();
   await tabTo(page, "Keys", "Shift+Tab");

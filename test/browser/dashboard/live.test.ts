@@ -7,6 +7,7 @@ import { Wire } from "../../support/wire/wire.ts";
 import {
   browserForTests,
   button,
+  chooseApp,
   Dashboard,
   dialog,
   go,
@@ -40,7 +41,7 @@ test("a wrong token is refused with a sentence; the right one opens the overview
   await page.getByRole("alert").filter({ hasText: /\w+/ }).waitFor();
   await signInByForm(page, server.adminToken);
   await row(page, "Nodes", "ok").waitFor();
-  await page.getByRole("combobox", { name: "Application" }).selectOption("shop");
+  await chooseApp(page, "shop");
   await page.waitForURL(/\/dashboard\/apps\/shop$/);
   await page.getByRole("heading", { name: "No connection yet" }).waitFor();
   await world.member("chat/1", { sub: "alice" });

@@ -11,6 +11,7 @@ import type { Wire } from "../../support/wire/wire.ts";
 import {
   browserForTests,
   button,
+  chooseApp,
   Dashboard,
   dialog,
   go,
@@ -59,7 +60,7 @@ test("one node's pages show the peers, channels, events and numbers of all three
   await go(page, "Nodes");
   await page.getByRole("heading", { name: "3 nodes, 3 connections" }).waitFor();
   await eventually(() => page.getByRole("table", { name: "Nodes" }).locator("tbody tr").count(), 3);
-  await page.getByRole("combobox", { name: "Application" }).selectOption("shop");
+  await chooseApp(page, "shop");
   await go(page, "Channels");
   for (const at of [0, 1, 2]) await row(page, "Channels with subscribers", `chat/${at}`).waitFor();
   await go(page, "Peers");
@@ -130,7 +131,7 @@ test("every page opens by clicking, whatever the node", async () => {
     await signInByForm(page, node(at).adminToken);
     for (const name of ["Console", "Why not?", "Nodes", "Audit", "Operators", "Settings", "Overview"])
       await go(page, name);
-    await page.getByRole("combobox", { name: "Application" }).selectOption("shop");
+    await chooseApp(page, "shop");
     for (const name of ["Console", "Channel rules", "Rooms", "Recordings", "Usage", "Why not?", "Overview"])
       await go(page, name);
     await go(page, "Channels");

@@ -9,6 +9,7 @@ import { until } from "../../support/wait.ts";
 import {
   browserForTests,
   button,
+  chooseApp,
   Dashboard,
   dialog,
   go,
@@ -140,7 +141,7 @@ describe("an operator who may only read", () => {
     await using dashboard = await signedIn(token);
     const page = await dashboard.page();
     await page.getByText("(read only)").waitFor();
-    await page.getByRole("combobox", { name: "Application" }).selectOption(name);
+    await chooseApp(page, name);
     const paths: readonly (readonly [path: string, ready: string])[] = [
       ["", "Busiest channels"],
       ["/channels", "chat/1"],

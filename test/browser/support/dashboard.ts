@@ -147,6 +147,13 @@ export const toast = (page: Page, text: string | RegExp): Locator => page.locato
 export const row = (page: Page, table: string, text: string): Locator =>
   page.getByRole("table", { name: table, exact: true }).getByRole("row").filter({ hasText: text });
 
+/** Chooses an application in the switcher, by a part of its name. */
+export async function chooseApp(page: Page, name: string): Promise<void> {
+  await page.getByRole("button", { name: /^Application:/ }).click();
+  await page.getByRole("combobox", { name: "Find an application" }).fill(name);
+  await page.getByRole("option", { name, exact: true }).click();
+}
+
 /** Opens an entry of the navigation. */
 export async function go(page: Page, entry: string, title = entry): Promise<void> {
   await link(page.getByRole("navigation", { name: "Dashboard" }), entry).click();

@@ -6,7 +6,7 @@ import type { Room } from "../api/room-types.ts";
 import type { ActiveChannel, App, Key, List, ListedPeer } from "../api/types.ts";
 import { asApiError } from "../live/live.ts";
 
-/** Of each kind. */
+/** Entries of each kind. */
 const SHOWN_MAX = 6;
 
 export interface Found {

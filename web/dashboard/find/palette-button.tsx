@@ -5,7 +5,6 @@ export const PaletteButton = () => (
   <button
     type="button"
     class="small palette-button"
-    aria-label="Search everything"
     title={`Search everything (${PALETTE_KEYS})`}
     onClick={() => (isPaletteOpen.value = true)}
   >
@@ -13,6 +12,7 @@ export const PaletteButton = () => (
       <circle cx="6" cy="6" r="4.25" fill="none" stroke="currentColor" stroke-width="1.5" />
       <path d="m9.25 9.25 3.5 3.5" stroke="currentColor" stroke-width="1.5" />
     </svg>
+    <span class="hidden-text">Search everything </span>
     <span class="palette-keys">{PALETTE_KEYS}</span>
   </button>
 );

@@ -13,7 +13,7 @@ import { isPaletteOpen } from "./palette-open.ts";
 import { OF_APP, OF_SERVICE, OPERATE } from "./places.ts";
 import { type Recent, recent, remember } from "./recent.ts";
 
-/** Of each kind. */
+/** Entries of each kind. */
 const SHOWN_MAX = 6;
 const close = (): void => {
   isPaletteOpen.value = false;

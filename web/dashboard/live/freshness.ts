@@ -26,9 +26,9 @@ export function freshnessOf(all: readonly Followed[]): Freshness | undefined {
   const oldest = Math.min(...all.flatMap(({ at }) => at ?? []));
   const at = Number.isFinite(oldest) ? oldest : undefined;
   if (all.some(({ isFailing }) => isFailing)) return { state: "lost", at };
-  const again = all.flatMap(({ everyMs }) => everyMs ?? []);
+  const everyMs = all.flatMap((one) => one.everyMs ?? []);
   // The slowest part: no other is older.
-  if (again.length > 0) return { state: "followed", everySec: Math.max(...again) / 1000 };
+  if (everyMs.length > 0) return { state: "followed", everySec: Math.max(...everyMs) / 1000 };
   if (at === undefined) return undefined;
   return { state: "once", at, reload: () => void Promise.all(all.map(({ reload }) => reload())) };
 }

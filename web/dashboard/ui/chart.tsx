@@ -1,6 +1,7 @@
 /** Charts over time, drawn by uPlot in the theme's colours. Gaps in the data are gaps in the line. */
 import { useEffect, useId, useRef } from "preact/hooks";
 import type uPlot from "uplot";
+import { SCHEME_CHANGED } from "../../theme/scheme.ts";
 import { crosshair, movedBy, pointAt, stepAt } from "../live/crosshair.ts";
 import { usePlots } from "../live/plots.ts";
 import { bytes, clock, short } from "../text/format.ts";
@@ -50,9 +51,11 @@ export function Chart(props: ChartProps) {
     sizes.observe(target);
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     scheme.addEventListener("change", draw);
+    addEventListener(SCHEME_CHANGED, draw);
     return () => {
       sizes.disconnect();
       scheme.removeEventListener("change", draw);
+      removeEventListener(SCHEME_CHANGED, draw);
       drawn.current?.plot.destroy();
       drawn.current = undefined;
       point.current(undefined);

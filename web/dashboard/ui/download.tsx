@@ -11,7 +11,7 @@ const ROWS_MAX = 10_000;
 const BYTE_ORDER_MARK = "\uFEFF";
 
 interface DownloadProps<T> {
-  /** Of the file. */
+  /** The name of the file, without its ending. */
   readonly name: string;
   readonly columns: readonly CsvColumn<T>[];
   /** What is shown; of a list that goes on, `all` has the rest. */
