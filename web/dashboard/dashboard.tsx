@@ -8,11 +8,14 @@ import { appName, apps, appsError, currentApp, followApps } from "./live/apps.ts
 import { Navigation } from "./navigation.tsx";
 import { NoApplication } from "./pages/not-found.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
-import { pageOf } from "./routes.tsx";
+import { loadAhead, pageOf } from "./routes.tsx";
 import { Later, script } from "./scripts/later.tsx";
 import { Confirmation } from "./ui/dialog.tsx";
 import { Toasts } from "./ui/notice.tsx";
 import { Page } from "./ui/page.tsx";
+
+/** The page that was asked for, and its data, come first. */
+const AHEAD_AFTER_MS = 2000;
 
 const palette = script(() => import("./scripts/palette.ts"));
 const NOWHERE = {};
@@ -29,6 +32,10 @@ export function Dashboard() {
 
 function SignedIn() {
   useEffect(followApps, []);
+  useEffect(() => {
+    const timer = setTimeout(loadAhead, AHEAD_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
   useEffect(followPaletteKeys, []);
   // Another page begins at its top.
   useSignalEffect(() => {

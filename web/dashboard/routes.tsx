@@ -68,6 +68,11 @@ export function pageOf(path: string) {
   return <Later script={script} find={find} at={at} />;
 }
 
+/** The other pages then open at once, also while the network is away. */
+export function loadAhead(): void {
+  for (const one of [overview, live, application, meetings, service]) one.loadAhead();
+}
+
 /** Begins to load what the page needs, such as while the service is asked who is signed in. */
 export function preload(path: string): void {
   void routeOf(path)?.route[1].load();

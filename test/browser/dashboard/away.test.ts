@@ -34,7 +34,10 @@ test("pages that are opened while the browser is offline say so, and fill themse
   const opened = await Promise.all(
     PAGES.filter((_, at) => isInSample(at, 2)).map(async ([entry, shows]) => {
       const page = await dashboard.page("/apps/shop/why-not");
+      const ahead = page.waitForResponse(/\/assets\/service-/);
       await heading(page, "Why not?").waitFor();
+      // All pages are loaded ahead, a moment after the first.
+      await (await ahead).finished();
       return { page, entry, shows };
     }),
   );
@@ -115,11 +118,11 @@ test("a page whose scripts are of another release is loaded again once, and then
   page.on("request", (request) => {
     if (request.isNavigationRequest()) loads++;
   });
-  await gone(page, "**/assets/index-*.js");
+  await gone(page, "**/assets/dashboard-*.js");
   await page.goto(`${server.url}/dashboard/nodes`);
   await page.waitForEvent("load");
   await page.getByText("This page could not be loaded completely.").waitFor();
-  await page.unroute("**/assets/index-*.js");
+  await page.unroute("**/assets/dashboard-*.js");
   expect(loads).toBe(2);
   await button(page, "Reload").click();
   await heading(page, "Nodes").waitFor();

@@ -40,10 +40,11 @@ test("rooms, meetings, recordings, keys, operators, applications and the audit",
   const { _id } = await admin.must<{ _id: string }>("POST", "/operators", { name: "Carol", role: "read" });
   await admin.createApp("cinema");
   const bob = await new Room(backend.app, "standup", room).inside({ name: "Bob" });
+  await button(rooms, "Application: shop").click();
   await Promise.all([
     link(rooms, "standup").waitFor(),
     rooms.getByText("1 room in all").waitFor(),
-    rooms.getByRole("option", { name: "cinema" }).waitFor({ state: "attached" }),
+    rooms.getByRole("option", { name: "cinema" }).waitFor(),
     row(meetings, "Meetings", "standup").getByText("1 inside").waitFor(),
     link(recordings, /^Ann/).waitFor(),
     recordings.getByText("1 recording", { exact: true }).waitFor(),

@@ -7,11 +7,13 @@ import { Loading } from "../ui/page.tsx";
 
 export interface Script {
   load(): Promise<void>;
+  loadAhead(): void;
 }
 
 class LaterScript<Pages> implements Script {
   private readonly loaded: Signal<Pages | undefined> = signal(undefined);
   private loading: Promise<void> | undefined;
+  private isNeeded = false;
 
   constructor(private readonly fetchPages: () => Promise<Pages>) {}
 
@@ -21,14 +23,27 @@ class LaterScript<Pages> implements Script {
   }
 
   load(): Promise<void> {
-    this.loading ??= this.fetchPages().then(
+    this.isNeeded = true;
+    this.loading ??= this.fetched();
+    return this.loading;
+  }
+
+  /** Before it is needed. In vain is as if it had not been tried. */
+  loadAhead(): void {
+    this.loading ??= this.fetched();
+  }
+
+  private fetched(): Promise<void> {
+    return this.fetchPages().then(
       (pages) => {
         this.loaded.value = pages;
       },
-      // Browsers remember that a module could not be loaded: only loading the page again can help (web/recover).
-      () => void dispatchEvent(new Event("parley-outdated")),
+      () => {
+        // Browsers remember that a module could not be loaded: only loading the page again can help (web/recover).
+        if (this.isNeeded) dispatchEvent(new Event("parley-outdated"));
+        else this.loading = undefined;
+      },
     );
-    return this.loading;
   }
 }
 
