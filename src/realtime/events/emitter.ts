@@ -44,12 +44,13 @@ export class Emitter {
     }
   }
 
-  refused(code: ConnectRefusal, known: KnownOfClient, client: Address): void {
+  /** `origin`: as the client has sent it. */
+  refused(code: ConnectRefusal, known: KnownOfClient, client: Address, origin: string | null = null): void {
     const { app, keyId, peerId } = known;
     (app === undefined ? this.traffic.unknown : this.traffic.of(app)).refused(code);
     if (app !== undefined && keyId !== undefined) this.traffic.keys.of(app, keyId).refusedInAll++;
     this.recorder.refused(code, known);
-    this.report((listener) => listener.refused({ code, app, keyId, peerId, address: addressText(client) }));
+    this.report((listener) => listener.refused({ code, app, keyId, peerId, address: addressText(client), origin }));
   }
 
   subscribed(connection: Connection, channel: string): void {

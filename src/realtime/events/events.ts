@@ -16,6 +16,8 @@ export interface RefusedConnect {
   readonly keyId: string | undefined;
   readonly peerId: string | undefined;
   readonly address: string;
+  /** As the client has sent it: of any length, and with anything in it. */
+  readonly origin: string | null;
 }
 
 /** No method throws, keeps what it gets, or waits. */

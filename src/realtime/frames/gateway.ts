@@ -259,19 +259,19 @@ export class Gateway {
   }
 
   private refused(
-    { client }: ConnectAttempt,
+    attempt: ConnectAttempt,
     code: Code,
     message?: string,
     retryAfterSeconds?: number,
     known: KnownOfClient = {},
   ): Problem {
-    return this.refusedWith({ client }, new Problem(code, message, retryAfterSeconds), known);
+    return this.refusedWith(attempt, new Problem(code, message, retryAfterSeconds), known);
   }
 
-  private refusedWith({ client }: Pick<ConnectAttempt, "client">, problem: Problem, known: KnownOfClient): Problem {
+  private refusedWith({ client, origin }: ConnectAttempt, problem: Problem, known: KnownOfClient): Problem {
     const { code } = problem;
     this.parts.metrics.refused({ code }).inc();
-    this.parts.emitter.refused(code, known, client);
+    this.parts.emitter.refused(code, known, client, origin);
     return problem;
   }
 

@@ -63,6 +63,7 @@ const FIELDS: Readonly<Record<Field, "text" | "number" | "either">> = {
   keyId: "text",
   connectionId: "text",
   address: "text",
+  origin: "text",
   nodeId: "text",
   code: "either",
   bytes: "number",

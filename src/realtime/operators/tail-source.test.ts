@@ -16,13 +16,16 @@ async function scene(query = {}) {
 }
 
 const at = expect.any(Number);
+const refused = { at, kind: "refuse", address: "192.0.2.9", code: "internal_error", nodeId: "n1" };
 const common = { at, app: A1, peerId: "ann", keyId: "pk_live_1", connectionId: "c-ann", nodeId: "n1" };
 
 test("each event has its kind, where it happened, and what it is about", async () => {
   const { cluster, reader, listener } = await scene();
   const ann = fakeConnection(A1, "ann");
   listener.connected(ann);
-  listener.refused({ code: "crash", app: undefined, keyId: undefined, peerId: undefined, address: "192.0.2.9" });
+  const unknown = { code: "crash", app: undefined, keyId: undefined, peerId: undefined, address: "192.0.2.9" } as const;
+  for (const origin of [null, "https://shop.example", "https://shop.example/?token=secret", "secret"])
+    listener.refused({ ...unknown, origin });
   listener.subscribed(ann, "chat/1");
   listener.unsubscribed(ann, "chat/1");
   listener.published(A1, "chat/1", "ann", '"é"', ann);
@@ -34,7 +37,10 @@ test("each event has its kind, where it happened, and what it is about", async (
   await cluster.pass(100);
   expect(reader.events).toEqual([
     { ...common, kind: "connect", address: "192.0.2.7" },
-    { at, kind: "refuse", address: "192.0.2.9", code: "internal_error", nodeId: "n1" },
+    refused,
+    { ...refused, origin: "https://shop.example" },
+    refused,
+    refused,
     { ...common, kind: "subscribe", channel: "chat/1" },
     { ...common, kind: "unsubscribe", channel: "chat/1" },
     { ...common, kind: "publish", channel: "chat/1", bytes: 4 },

@@ -33,9 +33,17 @@ export class TailSource implements RealtimeListener {
     this.write("connect", { ...of(connection), address: connection.address });
   }
 
-  refused({ code, app, keyId, peerId, address }: RefusedConnect): void {
+  refused({ code, app, keyId, peerId, address, origin: sent }: RefusedConnect): void {
     if (!this.tail.select(REFUSE, app, undefined, peerId, undefined, keyId)) return;
-    this.write("refuse", { app, peerId, keyId, address, code: code === "over_concurrent" ? code : wireCode(code) });
+    const origin = sent === null ? undefined : originOf(sent);
+    this.write("refuse", {
+      app,
+      peerId,
+      keyId,
+      address,
+      origin,
+      code: code === "over_concurrent" ? code : wireCode(code),
+    });
   }
 
   subscribed(connection: Connection, channel: string): void {
@@ -115,6 +123,14 @@ export class TailSource implements RealtimeListener {
     const event: TailEvent = { at: this.nowMs(), kind, ...fields, nodeId: this.nodeId };
     this.tail.write(JSON.stringify(event), fields.app, dataJson);
   }
+}
+
+const ORIGIN_MAX_CHARS = 256;
+
+/** Only what browsers send. A client could send a secret by mistake, and the events have none. */
+function originOf(sent: string): string | undefined {
+  if (sent.length > ORIGIN_MAX_CHARS || !URL.canParse(sent)) return undefined;
+  return new URL(sent).origin === sent ? sent : undefined;
 }
 
 type Fields = Omit<TailEvent, "at" | "kind" | "nodeId">;

@@ -42,6 +42,8 @@ export interface TailEvent {
   readonly keyId?: string | undefined;
   readonly connectionId?: string | undefined;
   readonly address?: string | undefined;
+  /** The origin of the web page, of a refused connect. */
+  readonly origin?: string | undefined;
   readonly nodeId: string;
   /** The code of an error or refusal, or the WebSocket close code. */
   readonly code?: string | number | undefined;

@@ -43,9 +43,9 @@ test("a wrong token is refused with a sentence; the right one opens the overview
   await row(page, "Nodes", "ok").waitFor();
   await chooseApp(page, "shop");
   await page.waitForURL(/\/dashboard\/apps\/shop$/);
-  await page.getByRole("heading", { name: "No connection yet" }).waitFor();
+  await page.getByRole("heading", { name: "Connect your first client" }).waitFor();
   await world.member("chat/1", { sub: "alice" });
-  await page.getByRole("heading", { name: "The first connection has come" }).waitFor();
+  await page.getByRole("heading", { name: "Your first client is connected" }).waitFor();
   await row(page, "Busiest channels", "chat/1").waitFor();
   await page.getByText("24 h", { exact: true }).click();
   await page.waitForURL(/range=24h/);
@@ -124,10 +124,9 @@ test("the console shows connects, messages and refusals as they come; filters, s
   await world.member("orders/1", { sub: "bob" });
   alice.wire.send({ type: "publish", channel: "chat/7", data: 1 });
   await events(page).filter({ hasText: "publish" }).filter({ hasText: "alice" }).waitFor();
-  await attempt(server.url, {
-    query: `key=${publishable.keyId}`,
-    headers: { Origin: "https://elsewhere.example.com" },
-  });
+  const refuse = (): Promise<unknown> =>
+    attempt(server.url, { query: `key=${publishable.keyId}`, headers: { Origin: "https://elsewhere.example.com" } });
+  await refuse();
   const refused = events(page).filter({ hasText: "origin_not_allowed" });
   await refused.waitFor();
 
@@ -135,15 +134,31 @@ test("the console shows connects, messages and refusals as they come; filters, s
   await events(page).filter({ hasText: "bob" }).first().waitFor({ state: "detached" });
   await page.waitForURL(/channel=chat/);
   await eventually(() => events(page).filter({ hasText: "publish" }).count(), 1);
+  const reopened = page.waitForResponse((response) => /\/tail\?(?!.*channel=)/.test(response.url()));
   await page.getByLabel("Channel").fill("");
-  await page.getByRole("checkbox", { name: "publish", exact: true }).uncheck();
-  await events(page).filter({ hasText: "publish" }).waitFor({ state: "detached" });
-  const reopened = page.waitForResponse((response) => /\/tail\?(?!.*kind=)/.test(response.url()));
-  await page.getByRole("checkbox", { name: "publish", exact: true }).check();
   await reopened;
+  await live(page).waitFor();
+  const publishes = page.getByRole("checkbox", { name: "publish", exact: true });
+  // The box is hidden: its label is what one clicks.
+  await page.locator("label.kind", { hasText: "publish" }).click();
+  await events(page).filter({ hasText: "publish" }).waitFor({ state: "detached" });
+  alice.wire.send({ type: "publish", channel: "chat/7", data: "hidden" });
+  await page.getByText(/· 2 hidden$/).waitFor();
+  await page.waitForURL(/kind=/);
+  await page.goBack();
+  await eventually(() => publishes.isChecked(), true);
+  await page.goForward();
+  await eventually(() => publishes.isChecked(), false);
+  await button(page, "Only problems").click();
+  await page.waitForURL(/kind=refuse%2Cerror/);
+  await refuse();
+  await refused.waitFor();
+  await eventually(() => events(page).count(), 1);
+  await button(page, /^All/).click();
+  await eventually(() => publishes.isChecked(), true);
 
   await button(page, "Clear").click();
-  await page.getByText("Nothing has happened yet.").waitFor();
+  await page.getByText("Waiting for events").waitFor();
   await live(page).waitFor();
   await button(page, "Pause").click();
   alice.wire.send({ type: "publish", channel: "chat/7", data: 2 });
@@ -160,7 +175,7 @@ test("the console shows connects, messages and refusals as they come; filters, s
   await button(details, /Only this peer/).click();
   await page.waitForURL(/peer=alice/);
   await page.getByRole("searchbox", { name: "Search in what is shown" }).fill("no such text");
-  await page.getByText("No event here contains this text.").waitFor();
+  await page.getByText("No matching events").waitFor();
 });
 
 test("a refusal in the console leads to its explanation", async () => {
@@ -174,7 +189,7 @@ test("a refusal in the console leads to its explanation", async () => {
   await link(events(page).filter({ hasText: "origin_not_allowed" }), "Why?").click();
   await heading(page, "Why not?").waitFor();
   await eventually(() => page.getByLabel("Publishable key or connect token").inputValue(), publishable.keyId);
-  await page.getByLabel("Origin of the web page").fill("https://elsewhere.example.com");
+  await eventually(() => page.getByLabel("Origin of the web page").inputValue(), "https://elsewhere.example.com");
   await button(page, "Explain").click();
   await page.getByText(/^Refused by the check/).waitFor();
   await page.getByLabel("Origin of the web page").fill("https://shop.example.com");

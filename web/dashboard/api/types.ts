@@ -206,6 +206,8 @@ export interface TailEvent {
   readonly connectionId?: string;
   readonly nodeId?: string;
   readonly address?: string;
+  /** The web page that a refused connect came from. */
+  readonly origin?: string;
   readonly change?: string;
   readonly code?: string | number;
   readonly bytes?: number;

@@ -20,8 +20,8 @@ export function pointAt(chart: string, at: number | undefined): void {
 
 /** The index of the step that begins then; undefined: it is not in this chart. Series of one range may end a step apart. */
 export function stepAt(times: readonly number[], at: number): number | undefined {
-  const [first = 0, second = 0] = times;
-  const index = Math.round((at - first) / (second - first || 1));
+  const [first = 0, second = first + 1] = times;
+  const index = Math.round((at - first) / (second - first));
   return index >= 0 && index < times.length ? index : undefined;
 }
 

@@ -180,3 +180,40 @@ test("a search finds text in any field, in upper and lower case", () => {
   expect(searched(steps.tail.events.value, " hELLO ")).toHaveLength(1);
   expect(searched(steps.tail.events.value, "")).toHaveLength(2);
 });
+
+test("hidden kinds are counted and not kept; what is shown again begins then", () => {
+  const steps = live();
+  steps.emit({ kind: "publish", channel: "a" }, { kind: "refuse", channel: "b" });
+  steps.frame();
+  steps.tail.hide(["publish"]);
+  expect(channelsOf(steps)).toEqual(["b"]);
+  steps.emit({ kind: "publish", channel: "c" }, { kind: "error", channel: "d" });
+  steps.frame();
+  expect([channelsOf(steps), [...steps.tail.counts.value]]).toEqual([
+    ["b", "d"],
+    [
+      ["publish", 2],
+      ["refuse", 1],
+      ["error", 1],
+    ],
+  ]);
+  steps.tail.hide([]);
+  steps.emit({ kind: "publish", channel: "e" });
+  steps.frame();
+  expect(channelsOf(steps)).toEqual(["b", "d", "e"]);
+  steps.tail.clear();
+  expect(steps.tail.counts.value.size).toBe(0);
+});
+
+test("with very many hidden events, or if the service leaves some out, only the others are wanted", () => {
+  const steps = live();
+  steps.tail.hide(["publish"]);
+  for (let at = 0; at < 100; at++) steps.emit({ kind: "publish" });
+  expect(steps.tail.isNarrow.value).toBe(false);
+  steps.emit({ kind: "publish" });
+  expect(steps.tail.isNarrow.value).toBe(true);
+  steps.tail.hide(["publish", "send"]);
+  expect(steps.tail.isNarrow.value).toBe(false);
+  steps.emit({ kind: "dropped", count: 5 });
+  expect(steps.tail.isNarrow.value).toBe(true);
+});

@@ -22,6 +22,8 @@ export const TAIL_KINDS = [
 
 /** The most events that a page keeps; the oldest go first. */
 export const KEPT_MAX = 2000;
+/** With more hidden events than this in a second the service is asked for the others only: they would crowd these out. */
+const HIDDEN_PER_SEC_MAX = 100;
 /** Waits before each attempt to connect anew; the last one repeats. */
 const RETRY_MS = [1000, 2000, 4000, 8000, 15_000] as const;
 
@@ -79,6 +81,10 @@ export class Tail {
   readonly isPaused = signal(false);
   /** Events that came while it was paused. */
   readonly waiting = signal(0);
+  /** Events by kind, hidden ones too, since it began or was cleared. Bound: the kinds that nodes send. */
+  readonly counts = signal<ReadonlyMap<string, number>>(new Map());
+  /** There are too many hidden events: they are not sent and not counted any more. */
+  readonly isNarrow = signal(false);
 
   /** Lines that are not shown yet. Bound: at most twice KEPT_MAX, because a hidden page has no frames. */
   private pending: string[] = [];
@@ -92,6 +98,10 @@ export class Tail {
   private current = 0;
 
   private filter: TailFilter = {};
+  private hidden: ReadonlySet<string> = new Set();
+  /** What `counts` becomes with the next frame. Bound: as `counts`. */
+  private readonly counted = new Map<string, number>();
+  private hiddenSince = { ms: 0, count: 0 };
 
   constructor(private readonly parts: TailParts) {}
 
@@ -109,6 +119,16 @@ export class Tail {
     this.connect();
   }
 
+  /** Events of these kinds are counted, but neither shown nor kept. */
+  hide(kinds: readonly string[]): void {
+    this.flush();
+    this.hidden = new Set(kinds);
+    batch(() => {
+      this.isNarrow.value = false;
+      this.events.value = this.events.value.filter(({ event }) => !this.hidden.has(event.kind));
+    });
+  }
+
   pause(): void {
     this.flush();
     this.isPaused.value = true;
@@ -122,9 +142,11 @@ export class Tail {
   clear(): void {
     this.pending = [];
     this.pendingCount = 0;
+    this.counted.clear();
     batch(() => {
       this.events.value = [];
       this.waiting.value = 0;
+      this.counts.value = new Map();
     });
   }
 
@@ -172,9 +194,16 @@ export class Tail {
   }
 
   private take(line: string): void {
-    this.pending.push(line);
-    this.pendingCount++;
-    if (this.pending.length >= 2 * KEPT_MAX) this.pending = this.pending.slice(-KEPT_MAX);
+    const kind = kindOf(line);
+    this.counted.set(kind, (this.counted.get(kind) ?? 0) + 1);
+    if (this.hidden.has(kind)) this.noteHidden();
+    else {
+      this.pending.push(line);
+      this.pendingCount++;
+      if (this.pending.length >= 2 * KEPT_MAX) this.pending = this.pending.slice(-KEPT_MAX);
+    }
+    // What the service has left out may be what is shown.
+    if (kind === "dropped" && this.hidden.size > 0) this.isNarrow.value = true;
     if (this.isFrameAsked) return;
     this.isFrameAsked = true;
     this.parts.nextFrame(() => {
@@ -183,7 +212,14 @@ export class Tail {
     });
   }
 
+  private noteHidden(): void {
+    const now = this.parts.nowMs();
+    if (now - this.hiddenSince.ms >= 1000) this.hiddenSince = { ms: now, count: 0 };
+    if (++this.hiddenSince.count > HIDDEN_PER_SEC_MAX) this.isNarrow.value = true;
+  }
+
   private flush(): void {
+    this.counts.value = new Map(this.counted);
     if (this.isPaused.value) {
       this.waiting.value = this.pendingCount;
       return;
@@ -206,6 +242,9 @@ export class Tail {
     }
   }
 }
+
+/** Nodes write it near the beginning; a payload may have something like it later. */
+const kindOf = (line: string): string => /^\{"at":[\d.]+,"kind":"(\w+)"/.exec(line)?.[1] ?? "";
 
 /** Counts of events that are missing always match. */
 export function matches({ app, channel, peer, key, kinds }: TailFilter, event: TailEvent): boolean {

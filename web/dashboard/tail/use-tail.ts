@@ -3,7 +3,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { ApiError, addressOf, HEADER, query, sessions } from "../api/client.ts";
 import { signedOut } from "../api/session.ts";
 import { TAIL_PLACES, takePlace } from "./places.ts";
-import { type Diagnosis, type SourceEvents, Tail, type TailFilter } from "./tail.ts";
+import { type Diagnosis, type SourceEvents, TAIL_KINDS, Tail, type TailFilter } from "./tail.ts";
 
 const addressFor = ({ kinds, ...filter }: TailFilter): string =>
   addressOf(`/tail${query({ ...filter, kind: kinds?.join(",") })}`);
@@ -99,11 +99,18 @@ const parts = {
   nowMs: () => Date.now(),
 };
 
-export function useTail(filter: TailFilter): Tail {
+const NO_KINDS: readonly string[] = [];
+
+/** `hidden`: kinds that are only counted. */
+export function useTail(filter: TailFilter, hidden = NO_KINDS): Tail {
   const tail = useMemo(() => new Tail(parts), []);
+  useEffect(() => tail.hide(hidden), [hidden.join()]);
+  const shown = TAIL_KINDS.filter((kind) => !hidden.includes(kind));
+  const isNarrow = hidden.length > 0 && (tail.isNarrow.value || shown.length === 0);
+  const asked = isNarrow ? { ...filter, kinds: shown } : filter;
   useEffect(() => {
-    tail.watch(filter);
+    tail.watch(asked);
     return () => tail.close();
-  }, [JSON.stringify(filter)]);
+  }, [JSON.stringify(asked)]);
   return tail;
 }

@@ -23,6 +23,7 @@ test.each<[Partial<TailEvent>, string]>([
   [{ kind: "publish", bytes: 5 }, "5 B"],
   [{ kind: "dropped", count: 1 }, "1 event is missing here: more came than this page could take."],
   [{ kind: "refuse", code: "constructor", address: "::1" }, "constructor · from ::1"],
+  [{ kind: "refuse", code: "x", origin: "https://a.example", address: "::1" }, "x · on https://a.example · from ::1"],
 ])("what a line says of the event %j", (event, expected) => {
   expect(detailOf({ at: 1, kind: "", ...event })).toBe(expected);
 });

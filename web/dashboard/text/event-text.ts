@@ -10,11 +10,29 @@ const ROLES: Readonly<Record<string, Role>> = {
   connect: "good",
   refuse: "bad",
   error: "bad",
-  publish: "accent",
-  send: "accent",
   dropped: "warn",
   gap: "warn",
 };
+
+/** What someone looks for, and what there is most of. */
+const WEIGHTS: Readonly<Record<string, "loud" | "quiet">> = {
+  refuse: "loud",
+  error: "loud",
+  publish: "quiet",
+  send: "quiet",
+  presence: "quiet",
+  state: "quiet",
+  subscribe: "quiet",
+  unsubscribe: "quiet",
+  renew: "quiet",
+};
+
+export const weightOf = (kind: string): "loud" | "quiet" | "" => WEIGHTS[kind] ?? "";
+
+const SIGNS: Readonly<Record<string, string>> = { refuse: "✕", error: "!", dropped: "…", gap: "…" };
+
+/** Marks a kind without colour; "" for most. */
+export const signOf = (kind: string): string => SIGNS[kind] ?? "";
 
 /** The colour of a kind's badge. */
 export const roleOf = (kind: string): Role => ROLES[kind] ?? "";
@@ -48,7 +66,7 @@ export const preview = (value: unknown): string => (JSON.stringify(value) ?? "")
 
 /** What the columns for peer and channel do not say. */
 export function detailOf(event: TailEvent): string {
-  const { kind, code, to, change, address, data, count, keyId } = event;
+  const { kind, code, to, change, address, origin, data, count, keyId } = event;
   switch (kind) {
     case "dropped":
       return `${whole(count ?? 0)} ${count === 1 ? "event is" : "events are"} missing here: more came than this page could take.`;
@@ -69,7 +87,12 @@ export function detailOf(event: TailEvent): string {
         data !== undefined && preview(data),
       ]);
     default:
-      return joined([code !== undefined && String(code), meaningOf(code), address && `from ${address}`]);
+      return joined([
+        code !== undefined && String(code),
+        meaningOf(code),
+        origin && `on ${origin}`,
+        address && `from ${address}`,
+      ]);
   }
 }
 

@@ -96,6 +96,7 @@ const linesOf = (lines: readonly Line[], step: number | undefined, format: (valu
   lines.map((line) => `${line.title} ${shownValue(line, step, format)}`);
 
 interface LegendProps extends Pick<ChartProps, "times" | "lines" | "format" | "isBytes"> {
+  /** `/s` is written to each value, a longer one behind them. */
   readonly unit: string;
 }
 
@@ -103,16 +104,20 @@ interface LegendProps extends Pick<ChartProps, "times" | "lines" | "format" | "i
 function Legend({ times, lines, unit, ...formats }: LegendProps) {
   const at = crosshair.value;
   const step = at && stepAt(times, at.at);
+  const isShort = unit.startsWith("/");
   return (
     <span class="legend small">
       {lines.map((line) => (
         <span key={line.title}>
           <i class={line.isDashed ? "dashed" : ""} style={{ color: `var(${line.color})` }} aria-hidden="true" />
           {lines.length > 1 && `${line.title} `}
-          <b>{at && step === undefined ? "–" : shownValue(line, step, formatOf(formats))}</b>
+          <b>
+            {at && step === undefined ? "–" : shownValue(line, step, formatOf(formats))}
+            {isShort && unit}
+          </b>
         </span>
       ))}
-      <span>{unit}</span>
+      {!isShort && <span>{unit}</span>}
     </span>
   );
 }

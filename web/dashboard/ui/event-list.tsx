@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import type { KeptEvent, Tail } from "../tail/tail.ts";
-import { detailOf, roleOf } from "../text/event-text.ts";
+import { detailOf, roleOf, signOf, weightOf } from "../text/event-text.ts";
 import { clock } from "../text/format.ts";
 import { Badge } from "./values.tsx";
 
@@ -192,7 +192,7 @@ function Row({ id, one, at, topPx, selected, nameOfApp, hasChannel = true, linkO
     <div
       role="row"
       id={id}
-      class={`event ${nameOfApp ? "has-app" : ""} ${hasChannel ? "" : "no-channel"} ${isMissing ? "missing" : ""}`}
+      class={`event ${weightOf(event.kind)} ${nameOfApp ? "has-app" : ""} ${hasChannel ? "" : "no-channel"} ${isMissing ? "missing" : ""}`}
       aria-rowindex={at + 1}
       aria-selected={selected?.id === one.id}
       style={{ transform: `translateY(${topPx}px)` }}
@@ -203,7 +203,10 @@ function Row({ id, one, at, topPx, selected, nameOfApp, hasChannel = true, linkO
         <span class="event-ms">.{String(event.at % 1000).padStart(3, "0")}</span>
       </Cell>
       <Cell class="event-kind">
-        <Badge kind={roleOf(event.kind)}>{event.kind === "gap" ? "lost" : event.kind}</Badge>
+        <Badge kind={roleOf(event.kind)}>
+          {signOf(event.kind) && <span aria-hidden="true">{signOf(event.kind)} </span>}
+          {event.kind === "gap" ? "lost" : event.kind}
+        </Badge>
       </Cell>
       {nameOfApp && <Cell class="event-app">{event.app === undefined ? "" : nameOfApp(event.app)}</Cell>}
       {!isMissing && <Cell class="event-peer mono">{event.peerId ?? ""}</Cell>}

@@ -48,13 +48,14 @@ export class TailText {
   }
 }
 
-function detailsOf({ code, change, bytes, address, keyId, data, truncated }: JsonObject): string {
+function detailsOf({ code, change, bytes, address, origin, keyId, data, truncated }: JsonObject): string {
   const payload = data === undefined ? "" : typeof data === "string" && truncated ? `${data}…` : JSON.stringify(data);
   return [
     text(code),
     text(change),
     bytes === undefined ? "" : `${text(bytes)} B`,
     address === undefined ? "" : `from ${text(address)}`,
+    origin === undefined ? "" : `on ${text(origin)}`,
     // For what a peer does in a channel its key is of no interest.
     address === undefined || keyId === undefined ? "" : `with ${text(keyId)}`,
     escaped(payload),

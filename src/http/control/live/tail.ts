@@ -39,6 +39,7 @@ const event = lazily(() =>
       keyId: z.string().optional(),
       connectionId: z.string().optional(),
       address: z.string().optional().describe("The client's, for connect and refuse"),
+      origin: z.string().optional().describe("The origin of the web page that the connect came from, for refuse"),
       nodeId: z.string().optional().describe("Where it happened; absent for dropped"),
       code: z
         .union([z.string(), z.int()])

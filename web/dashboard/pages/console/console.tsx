@@ -1,9 +1,10 @@
 /** The live tail: what happens on all nodes as it happens. */
 import { useSignal } from "@preact/signals";
-import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
+import { BASE, type PageParameters, parameters, setParameters } from "../../address/router.ts";
+import { query } from "../../api/client.ts";
 import { currentApp, nameOfApp } from "../../live/apps.ts";
 import { useDelayed } from "../../live/live.ts";
-import { type KeptEvent, searched } from "../../tail/tail.ts";
+import { type KeptEvent, searched, TAIL_KINDS } from "../../tail/tail.ts";
 import { useTail } from "../../tail/use-tail.ts";
 import { whole } from "../../text/format.ts";
 import { EventList } from "../../ui/event-list.tsx";
@@ -14,6 +15,7 @@ import { TailButtons, TailStatus } from "../../ui/tail-state.tsx";
 import { Copy } from "../../ui/values.tsx";
 import { EventDetails, whyOf } from "./event-details.tsx";
 import { ConsoleFilters, filterOf } from "./filters.tsx";
+import { hiddenCount, hiddenKinds, Kinds } from "./kinds.tsx";
 
 /** One event per line. */
 const jsonOf = (events: readonly KeptEvent[]): string =>
@@ -27,7 +29,8 @@ const whyLink = ({ event }: KeptEvent) => {
 export function Console(_: { readonly at: PageParameters }) {
   const delayed = useDelayed({ value: parameters.value.toString() }, 300);
   const filter = filterOf(new URLSearchParams(delayed), currentApp.value?._id);
-  const tail = useTail(filter);
+  const hidden = hiddenKinds(parameters.value);
+  const tail = useTail(filter, hidden);
   const selected = useSignal<KeptEvent | undefined>(undefined);
   const search = parameters.value.get("search") ?? "";
   const events = searched(tail.events.value, search);
@@ -35,15 +38,21 @@ export function Console(_: { readonly at: PageParameters }) {
   return (
     <Page title="Console" actions={<TailStatus tail={tail} />}>
       <ConsoleFilters />
+      <Kinds tail={tail} />
       <div role="alert">{tail.state.value === "refused" && <Notice kind="bad">{tail.refusal.value}</Notice>}</div>
       <div class="toolbar">
         <TailButtons tail={tail} />
         <Copy text={() => jsonOf(events)} what="all shown events as JSON" label="Copy all" />
         <Search label="Search in what is shown" value={search} onInput={(value) => setParameters({ search: value })} />
         <span class="muted small event-count">
-          {search
-            ? `${whole(events.length)} of ${whole(kept)} events`
-            : `${whole(kept)} ${kept === 1 ? "event" : "events"}`}
+          {[
+            search
+              ? `${whole(events.length)} of ${whole(kept)} events`
+              : `${whole(kept)} ${kept === 1 ? "event" : "events"}`,
+            hiddenCount(tail, hidden),
+          ]
+            .filter(Boolean)
+            .join(" · ")}
         </span>
       </div>
       <div class={`console ${selected.value ? "open" : ""}`}>
@@ -56,7 +65,7 @@ export function Console(_: { readonly at: PageParameters }) {
             onSelect={(chosen) => (selected.value = chosen)}
             nameOfApp={currentApp.value ? undefined : nameOfApp}
             linkOf={whyLink}
-            empty={<NoEvents isSearch={kept > 0} isNone={filter.kinds?.length === 0} />}
+            empty={<NoEvents isSearch={kept > 0} isNone={hidden.length === TAIL_KINDS.length} />}
           />
         </section>
         {selected.value && (
@@ -65,17 +74,22 @@ export function Console(_: { readonly at: PageParameters }) {
           </section>
         )}
       </div>
+      {currentApp.value && (
+        <p class="muted small">
+          Connects with unknown credentials belong to no application:{" "}
+          <a href={`${BASE}/console${query({ kind: "refuse" })}`}>see the refusals of all applications</a>.
+        </p>
+      )}
     </Page>
   );
 }
 
 function NoEvents({ isSearch, isNone }: { readonly isSearch: boolean; readonly isNone: boolean }) {
-  if (isSearch) return <Empty title="No event here contains this text." />;
-  if (isNone) return <Empty title="No kind of event is chosen.">Choose at least one above.</Empty>;
+  if (isSearch) return <Empty title="No matching events" />;
+  if (isNone) return <Empty title="All kinds are hidden">Select at least one above.</Empty>;
   return (
-    <Empty title="Nothing has happened yet.">
-      Connects, refusals, subscriptions, messages and errors appear here from now on. Nothing is kept before this page
-      was open.
+    <Empty title="Waiting for events">
+      Connects, refusals, messages and errors appear here as they happen, while this page is open.
     </Empty>
   );
 }

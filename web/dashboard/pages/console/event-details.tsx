@@ -18,16 +18,16 @@ interface EventDetailsProps {
 }
 
 /** Refusals and errors have a code that "Why not?" explains. */
-export const whyOf = ({ kind, app, keyId, channel }: TailEvent): string | undefined =>
+export const whyOf = ({ kind, app, keyId, origin, channel }: TailEvent): string | undefined =>
   kind === "refuse" || kind === "error"
-    ? whyNotPage(app === undefined ? undefined : nameOfApp(app), { key: keyId, channel })
+    ? whyNotPage(app === undefined ? undefined : nameOfApp(app), { key: keyId, origin, channel })
     : undefined;
 
 /** The focus was in the details: it goes back to the list beside them. */
 const focusList = (): void => document.querySelector<HTMLElement>(".events")?.focus();
 
 export function EventDetails({ event, onClose, hasFilters = false }: EventDetailsProps) {
-  const { at, kind, channel, peerId, to, keyId, connectionId, nodeId, address, change, code } = event;
+  const { at, kind, channel, peerId, to, keyId, connectionId, nodeId, address, origin, change, code } = event;
   const app = event.app === undefined ? undefined : nameOfApp(event.app);
   const linked = (
     text: string | undefined,
@@ -75,6 +75,7 @@ export function EventDetails({ event, onClose, hasFilters = false }: EventDetail
     ],
     ["Size", event.bytes !== undefined && bytes(event.bytes)],
     ["Address", address],
+    ["Origin", origin && <code>{origin}</code>],
     ["Connection", connectionId && <code>{connectionId}</code>],
     ["Node", nodeId && <code>{nodeId}</code>],
   ];

@@ -2,18 +2,11 @@
 import { useMemo } from "preact/hooks";
 import { parameters, setParameters } from "../../address/router.ts";
 import { apps, currentApp } from "../../live/apps.ts";
-import { TAIL_KINDS, type TailFilter } from "../../tail/tail.ts";
+import type { TailFilter } from "../../tail/tail.ts";
 import { Select, Text } from "../../ui/fields.tsx";
 
-/** In the address if no kind is chosen: without the parameter all are. */
-const NONE = "none";
 const TEXTS = ["channel", "peer", "key"] as const;
-const NO_FILTERS = { app: "", channel: "", peer: "", key: "", kind: "" };
-
-const kindsOf = (given: URLSearchParams): readonly string[] => {
-  const kinds = given.get("kind")?.split(",");
-  return kinds ? TAIL_KINDS.filter((kind) => kinds.includes(kind)) : TAIL_KINDS;
-};
+const NO_FILTERS = { app: "", channel: "", peer: "", key: "" };
 
 /** `app` is the id of the page's application. */
 export function filterOf(given: URLSearchParams, app: string | undefined): TailFilter {
@@ -21,18 +14,12 @@ export function filterOf(given: URLSearchParams, app: string | undefined): TailF
   const named = given.get("app") || undefined;
   // The service refuses a name that it does not know, too.
   const chosen = apps.value?.find(({ name }) => name === named)?._id ?? named;
-  return { app: app ?? chosen, channel, peer, key, kinds: given.has("kind") ? kindsOf(given) : undefined };
+  return { app: app ?? chosen, channel, peer, key };
 }
 
 export function ConsoleFilters() {
   const given = parameters.value;
-  const kinds = kindsOf(given);
   const set = (name: string) => (value: string) => setParameters({ [name]: value });
-  const setKind = (kind: string, isChosen: boolean): void => {
-    const chosen = TAIL_KINDS.filter((one) => (one === kind ? isChosen : kinds.includes(one)));
-    setParameters({ kind: chosen.length === TAIL_KINDS.length ? "" : chosen.join(",") || NONE });
-  };
-  const isAll = kinds.length === TAIL_KINDS.length;
   const isFiltered = Object.keys(NO_FILTERS).some((name) => given.has(name));
   // Open where there is room for it, or if a filter is set; later the reader decides.
   const isOpen = useMemo(() => innerWidth > 768 || isFiltered, []);
@@ -52,28 +39,11 @@ export function ConsoleFilters() {
         <Text label="Peer" placeholder="alice or user-*" value={given.get("peer") ?? ""} onInput={set("peer")} />
         <Text label="Key" placeholder="Key id" value={given.get("key") ?? ""} onInput={set("key")} />
       </div>
-      <fieldset class="kinds">
-        <legend class="hidden-text">Kinds of events</legend>
-        {TAIL_KINDS.map((kind) => (
-          <label key={kind} class="kind">
-            <input
-              type="checkbox"
-              checked={kinds.includes(kind)}
-              onChange={(event) => setKind(kind, event.currentTarget.checked)}
-            />
-            {kind}
-          </label>
-        ))}
-        <button type="button" class="small" onClick={() => setParameters({ kind: isAll ? NONE : "" })}>
-          {isAll ? "None" : "All"}
-          <span class="hidden-text"> of the kinds</span>
+      {isFiltered && (
+        <button type="button" class="small" onClick={() => setParameters(NO_FILTERS)}>
+          Reset filters
         </button>
-        {isFiltered && (
-          <button type="button" class="small" onClick={() => setParameters(NO_FILTERS)}>
-            Reset filters
-          </button>
-        )}
-      </fieldset>
+      )}
     </details>
   );
 }

@@ -10,7 +10,7 @@ import { Snippet } from "../../ui/values.tsx";
 import { snippet } from "../keys/snippets.ts";
 
 export const FirstApplication = () => (
-  <Card title="Create the first application">
+  <Card title="Create your first application">
     <div class="row">
       <p class="muted">
         An application has its own keys, channels, rooms and quotas.
@@ -51,28 +51,32 @@ function HowToConnect({ app, keys }: { readonly app: App; readonly keys: readonl
   const isConnected = (now.data?.concurrentNow ?? 0) > 0;
   const toKeys = <a href={`${BASE}/apps/${segment(app.name)}/keys`}>Keys</a>;
   return (
-    <Card title={<span aria-live="polite">{isConnected ? "The first connection has come" : "No connection yet"}</span>}>
+    <Card
+      title={
+        <span aria-live="polite">{isConnected ? "Your first client is connected" : "Connect your first client"}</span>
+      }
+    >
       <div class="stack">
         {key ? (
           <>
             <p class="muted">
-              Connect with the publishable key {key.label && <strong>{key.label}</strong>} below; {toKeys} has examples
-              for Python and curl.{" "}
+              This uses your publishable key {key.label && <strong>{key.label}</strong>}. {toKeys} has the same in
+              Python and curl.{" "}
               {key.allowedOrigins?.length ? (
                 <>
-                  Browsers may connect from <code>{key.allowedOrigins.join(", ")}</code>.
+                  Browsers can connect from <code>{key.allowedOrigins.join(", ")}</code>.
                 </>
               ) : (
-                "No browser may connect with it until an origin is added to the key."
+                "Browsers cannot connect with it until you add an origin to the key."
               )}
             </p>
             <Snippet text={snippet(key, location.origin, "js")} what="example" />
           </>
         ) : (
           <p class="muted">
-            Browsers connect with a publishable key, backends make connect tokens with a secret key.{" "}
-            {mayChange.value ? "Create one" : "An operator with the role admin can create one"} in {toKeys}: the page
-            then shows how to use it.
+            Browsers connect with a publishable key; your backend mints connect tokens with a secret key.{" "}
+            {mayChange.value ? "Create one" : "An operator with the role admin can create one"} in {toKeys} to see how
+            to use it.
           </p>
         )}
       </div>

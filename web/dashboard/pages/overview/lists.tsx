@@ -36,7 +36,7 @@ export function BusiestChannels({ app }: { readonly app: App }) {
           rows={data.data}
           keyOf={({ channel }) => channel}
           isVirtual
-          empty={<Empty title="No channel has a subscriber.">A channel exists while a peer subscribes to it.</Empty>}
+          empty={<Empty title="No active channels">A channel appears here while someone is subscribed to it.</Empty>}
         />
       ) : (
         error && <p class="bad">{error.message}</p>
@@ -59,7 +59,7 @@ const NODES_SHOWN = 5;
 export const NodesAtAGlance = ({ nodes }: { readonly nodes: readonly SeenNode[] }) => (
   <Card
     title="Nodes"
-    aside={<a href={`${BASE}/nodes`}>{nodes.length > NODES_SHOWN ? `All ${nodes.length} nodes` : "All about them"}</a>}
+    aside={<a href={`${BASE}/nodes`}>{nodes.length > NODES_SHOWN ? `All ${nodes.length} nodes` : "Details"}</a>}
   >
     <Table
       label="Nodes"
@@ -67,7 +67,7 @@ export const NodesAtAGlance = ({ nodes }: { readonly nodes: readonly SeenNode[] 
       rows={[...nodes].sort((a, b) => Number(isAway(b)) - Number(isAway(a))).slice(0, NODES_SHOWN)}
       keyOf={({ nodeId, worker }) => `${nodeId} ${worker}`}
       isVirtual
-      empty={<Empty title="No node has responded." />}
+      empty={<Empty title="No nodes responded" />}
     />
   </Card>
 );

@@ -83,9 +83,10 @@ export function Refusals({ of: series, unknown, range, app }: RefusalsProps) {
 /** A key with a typing mistake belongs to no application: the page of the application is where people look first. */
 const Nothing = ({ isOthers }: { readonly isOthers: boolean }) =>
   isOthers ? (
-    <Empty title="None of this application.">
-      Your client cannot connect? A mistyped or revoked key is not known, so its connects are counted above.
+    <Empty title="No refusals for this application">
+      If your client cannot connect, check its key: a mistyped or revoked key belongs to no application, so its connects
+      are counted above.
     </Empty>
   ) : (
-    <Empty title="No connects were refused." />
+    <Empty title="No refused connects" />
   );
