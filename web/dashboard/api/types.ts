@@ -106,6 +106,24 @@ export interface Series {
   readonly isComplete?: boolean;
 }
 
+/** What came with a key within a range. */
+export interface KeyTraffic {
+  readonly keyId: string;
+  /** Open now. */
+  readonly connections: number;
+  readonly connects: number;
+  readonly refusals: number;
+  readonly messages: number;
+  readonly errors: number;
+  /** By step, the newest last. */
+  readonly messagesPerSec: readonly (number | null)[];
+}
+
+export interface KeysTraffic extends List<KeyTraffic> {
+  readonly stepSec: number;
+  readonly start: number;
+}
+
 export interface ActiveChannel {
   readonly channel: string;
   readonly peers: number;

@@ -6,7 +6,7 @@ import type { Metric, Range, Series } from "../api/types.ts";
 import { asApiError, repeated } from "./live.ts";
 
 /** As often as a new value can be there. */
-const REFRESH_MS: Readonly<Record<Range, number>> = { "15m": 5000, "3h": 30_000, "24h": 60_000 };
+export const REFRESH_MS: Readonly<Record<Range, number>> = { "15m": 5000, "3h": 30_000, "24h": 60_000 };
 
 /** Parameters of GET /series, beside the range. */
 export interface AskedSeries {

@@ -110,14 +110,14 @@ function Legend({ times, lines, unit, ...formats }: LegendProps) {
       {lines.map((line) => (
         <span key={line.title}>
           <i class={line.isDashed ? "dashed" : ""} style={{ color: `var(${line.color})` }} aria-hidden="true" />
-          {lines.length > 1 && `${line.title} `}
+          {lines.length > 1 && <span class="legend-name">{line.title}</span>}
           <b>
             {at && step === undefined ? "–" : shownValue(line, step, formatOf(formats))}
             {isShort && unit}
           </b>
         </span>
       ))}
-      {!isShort && <span>{unit}</span>}
+      {!isShort && unit && <span>{unit}</span>}
     </span>
   );
 }
@@ -130,6 +130,6 @@ interface ChartCardProps extends ChartProps {
 /** A chart with its title and legend. */
 export const ChartCard = ({ title, unit, ...chart }: Omit<ChartCardProps, "label">) => (
   <Card title={title} aside={<Legend {...chart} unit={unit} />}>
-    <Chart label={`${title}, ${unit}`} {...chart} />
+    <Chart label={unit ? `${title}, ${unit}` : title} {...chart} />
   </Card>
 );

@@ -12,10 +12,12 @@ import { whole } from "../../text/format.ts";
 import { confirm, Dialog, Form, isTyped, nameToType, TypedName } from "../../ui/dialog.tsx";
 import { Notice, toast } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
+import { RangeChoice } from "../../ui/range.tsx";
 import { Copy, Lines, Time } from "../../ui/values.tsx";
 import { Missing } from "../not-found.tsx";
 import { bodyOf, isValid, type KeyDraft, KeyFields } from "./fields.tsx";
 import { KeySnippets } from "./key-snippets.tsx";
+import { KeyCharts } from "./key-traffic.tsx";
 import { KeyState } from "./keys.tsx";
 import { Countdown, RotateDialog, SecretOnce } from "./secret.tsx";
 
@@ -39,20 +41,23 @@ export function Key({ at }: { readonly at: PageParameters }) {
         </Missing>
       }
       actions={
-        isLive &&
-        mayChange.value && (
-          <>
-            <button type="button" onClick={() => (isEditing.value = true)}>
-              Edit
-            </button>
-            <button type="button" class="danger" onClick={() => revoke(data, path, reload)}>
-              Revoke …
-            </button>
-          </>
-        )
+        <>
+          <RangeChoice />
+          {isLive && mayChange.value && (
+            <>
+              <button type="button" onClick={() => (isEditing.value = true)}>
+                Edit
+              </button>
+              <button type="button" class="danger" onClick={() => revoke(data, path, reload)}>
+                Revoke …
+              </button>
+            </>
+          )}
+        </>
       }
     >
       {data && <Facts of={data} />}
+      {data && <KeyCharts of={data} />}
       {data?.type === "secret" && isLive && <Secrets of={data} path={path} reload={reload} />}
       {data && isLive && <KeySnippets title="Use it" shown={data} />}
       {data && isEditing.value && (

@@ -4,16 +4,20 @@ import { keyPage } from "../../address/links.ts";
 import { parameters, setParameters } from "../../address/router.ts";
 import { query } from "../../api/client.ts";
 import { mayChange } from "../../api/session.ts";
-import type { App, Key } from "../../api/types.ts";
+import type { App, Key, KeysTraffic, KeyTraffic } from "../../api/types.ts";
 import { channelProblem, matching } from "../../drafts/scope.ts";
 import { currentApp, loadApps } from "../../live/apps.ts";
-import { CHANGES_EVERY_MS, type LiveList, useList, type WholeList } from "../../live/live.ts";
+import { CHANGES_EVERY_MS, type LiveList, useKept, useList, useLive, type WholeList } from "../../live/live.ts";
 import { useOrigin } from "../../live/origin.ts";
+import { REFRESH_MS } from "../../live/series.ts";
 import type { CsvColumn } from "../../text/csv.ts";
+import { short, whole } from "../../text/format.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Search } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
+import { chosenRange, RANGE_TITLES, RangeChoice } from "../../ui/range.tsx";
+import { Sparkline } from "../../ui/sparkline.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Copy, Name, Time, Values } from "../../ui/values.tsx";
 import { NotFound } from "../not-found.tsx";
@@ -45,11 +49,14 @@ function KeysOf({ app }: { readonly app: App }) {
       isReady={data !== undefined}
       error={error ?? revoked.error}
       actions={
-        mayChange.value && (
-          <button type="button" class="primary" onClick={create}>
-            Create key
-          </button>
-        )
+        <>
+          <RangeChoice />
+          {mayChange.value && (
+            <button type="button" class="primary" onClick={create}>
+              Create key
+            </button>
+          )}
+        </>
       }
     >
       <KeyList app={app} live={data ?? []} revoked={withRevoked ? revoked : undefined} create={create} />
@@ -76,7 +83,20 @@ interface KeyListProps {
   readonly create: () => void;
 }
 
+type TrafficOf = ReadonlyMap<string, KeyTraffic> | undefined;
+
+/** undefined: not known (yet). What is shown stays while another range is loaded. */
+function useTraffic(app: App): TrafficOf {
+  const range = chosenRange();
+  const { data } = useLive<KeysTraffic>(`/apps/${app._id}/key-traffic${query({ range })}`, {
+    everyMs: REFRESH_MS[range],
+  });
+  const kept = useKept(data);
+  return useMemo(() => kept && new Map(kept.data.map((one) => [one.keyId, one])), [kept]);
+}
+
 function KeyList({ app, live, revoked, create }: KeyListProps) {
+  const traffic = useTraffic(app);
   const channel = parameters.value.get("channel") ?? "";
   const search = parameters.value.get("search") ?? "";
   const problem = channel === "" ? undefined : channelProblem(channel);
@@ -121,14 +141,14 @@ function KeyList({ app, live, revoked, create }: KeyListProps) {
           >
             {revoked ? "Hide revoked" : "Show revoked"}
           </button>
-          <DownloadCsv name={`keys-${app.name}`} columns={IN_FILE} rows={rows} all={all} />
+          <DownloadCsv name={`keys-${app.name}`} columns={inFile(traffic)} rows={rows} all={all} />
         </div>
       </div>
       <Table
         label="Keys"
         isFixed
         sortIn="sort"
-        columns={columnsOf(app.name)}
+        columns={columnsOf(app.name, traffic)}
         rows={rows}
         keyOf={({ keyId }) => keyId}
         hasMore={revoked?.hasMore === true}
@@ -163,7 +183,19 @@ const NoKeys = ({ isFiltered, problem, create }: NoKeysProps) =>
 
 const stateOf = ({ revoked }: Key): string => (revoked === null ? "live" : "revoked");
 
-const columnsOf = (app: string): readonly Column<Key>[] => [
+/** "–" until it is known. */
+function Messages({ of: one, isKnown }: { readonly of: KeyTraffic | undefined; readonly isKnown: boolean }) {
+  if (!isKnown) return <span class="muted">–</span>;
+  const over = RANGE_TITLES[chosenRange()];
+  return (
+    <span class="with-spark" title={`${whole(one?.messages ?? 0)} in ${over}`}>
+      <Sparkline values={one?.messagesPerSec ?? []} />
+      {short(one?.messages ?? 0)}
+    </span>
+  );
+}
+
+const columnsOf = (app: string, traffic: TrafficOf): readonly Column<Key>[] => [
   {
     title: "Key",
     value: ({ label }) => label,
@@ -189,38 +221,50 @@ const columnsOf = (app: string): readonly Column<Key>[] => [
   },
   {
     title: "Channels",
-    width: 16,
+    width: 13,
     isMedium: true,
     value: ({ channelPatterns }) => channelPatterns.join(" "),
     cell: ({ channelPatterns }) => <Values of={channelPatterns} none="none" />,
   },
   {
     title: "Actions",
-    rem: 7,
+    rem: 6.5,
     isMinor: true,
     value: ({ actions }) => actions.join(" "),
     cell: ({ actions }) => <Values of={actions} none="none" />,
   },
   {
     title: "Origins",
-    width: 17,
+    width: 15,
     isMinor: true,
     value: ({ allowedOrigins = [] }) => allowedOrigins.join(" "),
     cell: ({ type, allowedOrigins = [] }) =>
       type === "secret" ? <span class="muted">not used</span> : <Values of={allowedOrigins} none="no browser" />,
   },
   {
-    title: "Created",
+    title: "Connections",
     rem: 7,
-    isMedium: true,
-    value: ({ created }) => created,
-    isTime: true,
-    cell: ({ created }) => <Time at={created} />,
+    isNumber: true,
+    isMinor: true,
+    value: ({ keyId }) => traffic && (traffic.get(keyId)?.connections ?? 0),
+    cell: ({ keyId }) => (traffic ? whole(traffic.get(keyId)?.connections ?? 0) : <span class="muted">–</span>),
   },
-  { title: "State", rem: 6, value: stateOf, cell: (one) => <KeyState of={one} /> },
+  {
+    title: "Messages",
+    rem: 8.5,
+    isNumber: true,
+    isMedium: true,
+    value: ({ keyId }) => traffic && (traffic.get(keyId)?.messages ?? 0),
+    cell: ({ keyId }) => <Messages of={traffic?.get(keyId)} isKnown={traffic !== undefined} />,
+  },
+  { title: "State", rem: 5.75, value: stateOf, cell: (one) => <KeyState of={one} /> },
 ];
 
-const IN_FILE: readonly CsvColumn<Key>[] = [{ title: "Key id", value: ({ keyId }) => keyId }, ...columnsOf("")];
+const inFile = (traffic: TrafficOf): readonly CsvColumn<Key>[] => [
+  { title: "Key id", value: ({ keyId }) => keyId },
+  { title: "Created", value: ({ created }) => created, isTime: true },
+  ...columnsOf("", traffic),
+];
 
 export function KeyState({ of: { revoked, previousSecrets } }: { readonly of: Key }) {
   if (revoked !== null)

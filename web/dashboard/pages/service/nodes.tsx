@@ -8,8 +8,10 @@ import { DownloadCsv } from "../../ui/download.tsx";
 import { NodeLinks } from "../../ui/node-badges.tsx";
 import { Empty, Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
+import { RangeChoice } from "../../ui/range.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Name, Time } from "../../ui/values.tsx";
+import { NodeCharts } from "./node-charts.tsx";
 
 const REFRESH_MS = 2000;
 
@@ -98,7 +100,12 @@ export function Nodes(_: { readonly at: PageParameters }) {
       isReady={data !== undefined}
       error={error}
       isComplete={isComplete}
-      actions={<DownloadCsv name="nodes" columns={COLUMNS} rows={nodes} />}
+      actions={
+        <>
+          <RangeChoice />
+          <DownloadCsv name="nodes" columns={COLUMNS} rows={nodes} />
+        </>
+      }
     >
       {imbalance && <UnevenConnections {...imbalance} />}
       <Card
@@ -119,6 +126,7 @@ export function Nodes(_: { readonly at: PageParameters }) {
           empty={<Empty title="No node has responded." />}
         />
       </Card>
+      <NodeCharts />
       <p class="muted small">
         Add a node by starting another with the same PostgreSQL and NATS (<code>PARLEY_DATABASE_URL</code>,{" "}
         <code>PARLEY_NATS_URL</code>). A node that stops stays in this list for ten minutes while the page is open.
