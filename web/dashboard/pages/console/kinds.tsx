@@ -11,7 +11,7 @@ const PROBLEMS: readonly string[] = ["refuse", "error"];
 /** What went wrong first, what there is most of later. */
 const ORDER = [...PROBLEMS, ...TAIL_KINDS.filter((kind) => !PROBLEMS.includes(kind))];
 
-export function shownKinds(given: URLSearchParams): readonly string[] {
+function shownKinds(given: URLSearchParams): readonly string[] {
   const kinds = given.get("kind")?.split(",");
   return kinds ? TAIL_KINDS.filter((kind) => kinds.includes(kind)) : TAIL_KINDS;
 }
