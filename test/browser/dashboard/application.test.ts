@@ -83,7 +83,7 @@ test("a secret key is created, shown once, edited, rotated and revoked", async (
   await row(page, "Keys", "Ticket office").waitFor();
   await eventually(async () => (await page.content()).includes(secret), false);
 
-  await page.getByRole("searchbox").fill("tickets/9");
+  await page.getByRole("searchbox", { name: "Which keys cover the channel" }).fill("tickets/9");
   await page.getByText("2 keys cover this channel.").waitFor();
   await link(page, "Ticket office").click();
   await heading(page, "Ticket office").waitFor();
