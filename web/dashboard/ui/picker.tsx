@@ -60,6 +60,7 @@ export function Picker({ label, placeholder, value, onInput, picks, note }: Pick
       <input
         ref={field}
         type="search"
+        list={undefined}
         role="combobox"
         aria-label={label}
         aria-autocomplete="list"
