@@ -8,6 +8,7 @@ import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PostgresServer } from "../src/store/testing/postgres.ts";
+import { LONG } from "./long.ts";
 import { counted, failedIn } from "./support/junit.ts";
 import { newTemporaryFolder, temporaryPlace } from "./support/memory-folder.ts";
 import {
@@ -38,50 +39,6 @@ interface Suite {
   /** Its processes live for seconds, and answer some hundred requests each. */
   readonly isShortLived?: boolean;
 }
-
-/** Files that cost much, and whose subject others touch too: only in full. */
-const LONG: readonly string[] = [
-  "attack/recording-menders",
-  "attack/recordings",
-  "attack/replays",
-  "browser/calls",
-  "browser/dashboard/application",
-  "browser/dashboard/changes",
-  "browser/dashboard/keyboard",
-  "browser/dashboard/live",
-  "browser/dashboard/many",
-  "browser/dashboard/nodes",
-  "browser/dashboard/rules",
-  "browser/dashboard/text",
-  "browser/dashboard/webhooks",
-  "browser/meetings-embed",
-  "browser/meetings-flags",
-  "browser/meetings-keyboard",
-  "browser/meetings-looks",
-  "browser/react",
-  "browser/recordings/recordings",
-  "browser/recordings/seeking",
-  "client/package",
-  "conformance/sdk/sdk.history",
-  "defaults/places",
-  "docs/examples-readme",
-  "docs/react-chat",
-  "durable/schedule",
-  "faults/moved-store",
-  "faults/streams",
-  "faults/webhook-restarts",
-  "nodes/clustering-page",
-  "nodes/history-rules",
-  "nodes/outages",
-  "nodes/room-places",
-  "nodes/starts",
-  "nodes/withdrawn",
-  "rest/first-process",
-  "soak/soak",
-  "verify/planted-history",
-  "workers/full-bus",
-  "workers/open-files",
-].map((name) => `test/${name}.test.ts`);
 
 /** Folders of src/ whose tests mostly wait, for databases, other processes and timers: suites of their own run beside the others. */
 const STORES: readonly string[] = ["durable", "engine", "history", "store"];

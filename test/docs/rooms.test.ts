@@ -78,10 +78,7 @@ test("every command of the page does what it says", async () => {
 
 test("without a resolver that knows demo.localhost, each of the alternatives does the same", async () => {
   const { port } = new URL(server.url);
-  const script = block(PAGE, "sh", "If demo.localhost is not found").replaceAll(
-    "localhost:8080",
-    `localhost:${port}`,
-  );
+  const script = block(PAGE, "sh", "If demo.localhost is not found").replaceAll("localhost:8080", `localhost:${port}`);
   const outcomes = await paste(script, { APP_SECRET: server.keys.appSecret });
   expect(outcomes).toHaveLength(3);
   for (const { out } of outcomes) expect(JSON.parse(out)).toEqual(JSON.parse(outcomes[0]?.out ?? ""));

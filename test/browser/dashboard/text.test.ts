@@ -32,7 +32,8 @@ await wire.request({ type: "publish", channel: CHANNEL, data: { kept: IMAGE }, i
 
 /** The texts are visible as they are, and nothing of them became an element or ran. */
 async function isText(page: Page, ...texts: readonly string[]): Promise<void> {
-  for (const text of texts) await page.locator("main, dialog").getByText(text).filter({ visible: true }).first().waitFor();
+  for (const text of texts)
+    await page.locator("main, dialog").getByText(text).filter({ visible: true }).first().waitFor();
   expect(
     await page.evaluate<unknown>(`({
       pwned: globalThis.pwned,

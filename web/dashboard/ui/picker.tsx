@@ -3,6 +3,9 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
+/** Spread, because the types know this role only beside a list of the browser's own. */
+const COMBOBOX: object = { role: "combobox" };
+
 export interface Pick {
   /** Unique in the list. */
   readonly id: string;
@@ -60,8 +63,7 @@ export function Picker({ label, placeholder, value, onInput, picks, note }: Pick
       <input
         ref={field}
         type="search"
-        list={undefined}
-        role="combobox"
+        {...COMBOBOX}
         aria-label={label}
         aria-autocomplete="list"
         aria-expanded={picks.length > 0}
