@@ -82,7 +82,7 @@ const CUT = `[...document.querySelectorAll("main table")].flatMap((table) => {
   const cut = [...(table.tHead?.rows[0]?.cells ?? [])].filter((cell) => cell.scrollWidth > cell.clientWidth + 1 && getComputedStyle(cell).fontSize !== "0px");
   const actions = [...table.querySelectorAll("td button")].filter((one) => one.getBoundingClientRect().right > frame.getBoundingClientRect().right + 1);
   const times = [...table.querySelectorAll("td:has(> time)")].filter((cell) => cell.scrollWidth > cell.clientWidth + 1);
-  const grown = table.matches(".virtual:not(.stacked)") ? [...table.tBodies[0].rows].filter((row) => row.getBoundingClientRect().height > 42) : [];
+  const grown = table.matches(".virtual:not(.stacked)") ? [...table.tBodies[0].rows].filter((row) => row.getBoundingClientRect().height > (row.querySelector(".second-line")?.checkVisibility() ? 57 : 42)) : [];
   return [...cut, ...actions, ...times, ...grown].map((one) => table.ariaLabel + ": " + one.textContent);
 }).concat([...document.querySelectorAll("main .snippet")].filter((one) => {
   const [text, button] = ["pre", ".copy"].map((part) => one.querySelector(part).getBoundingClientRect());

@@ -74,6 +74,8 @@ export function useSorted<T>(
   return { rows, order };
 }
 
+const MARKS: Readonly<Record<Direction, string>> = { ascending: "↑", descending: "↓" };
+
 interface ColumnTitleProps<T> {
   readonly column: Column<T>;
   readonly order: Order<T> | undefined;
@@ -95,6 +97,9 @@ export function ColumnTitle<T>({ column, order, parameter, byCall }: ColumnTitle
   return (
     <button type="button" class={`sort ${direction ?? ""}`} onClick={() => setParameters({ [parameter]: next() })}>
       {column.title}
+      <span class="sort-mark" aria-hidden="true">
+        {direction ? MARKS[direction] : "↕"}
+      </span>
     </button>
   );
 }

@@ -75,7 +75,13 @@ export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageP
         </div>
       )}
       {history && view === "history" ? (
-        <ChannelHistory app={app} channel={channel} path={path} keeps={history} />
+        <ChannelHistory
+          app={app}
+          channel={channel}
+          path={path}
+          keeps={history}
+          connections={list.isComplete ? connections : undefined}
+        />
       ) : (
         <ChannelMembers app={app} list={list} total={peers} />
       )}

@@ -9,7 +9,7 @@ import { type Retention, retentionText } from "../../drafts/rule-draft.ts";
 import { currentApp } from "../../live/apps.ts";
 import { useKept, useLive, type WholeList } from "../../live/live.ts";
 import { bytes } from "../../text/format.ts";
-import { confirm } from "../../ui/dialog.tsx";
+import { confirm, nameToType } from "../../ui/dialog.tsx";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { JsonCell, JsonDialog, type ShownJson } from "../../ui/json.tsx";
 import { Empty, Notice, toast } from "../../ui/notice.tsx";
@@ -27,9 +27,11 @@ interface ChannelHistoryProps {
   /** The channel's path in calls of the control plane. */
   readonly path: string;
   readonly keeps: Retention;
+  /** Connections that subscribe: they close, and reconnect. */
+  readonly connections: number | undefined;
 }
 
-export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProps) {
+export function ChannelHistory({ app, channel, path, keeps, connections }: ChannelHistoryProps) {
   const before = parameters.value.get("before") ?? "";
   const call = `${path}/history`;
   // Only the newest page changes.
@@ -100,6 +102,7 @@ export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProp
       ),
       submit: "Delete the history",
       isDanger: true,
+      typed: nameToType(channel, connections),
       run: async () => {
         await remove(call);
         if (before === "") await live.reload();

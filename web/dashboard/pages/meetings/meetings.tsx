@@ -8,7 +8,9 @@ import type { Meeting } from "../../api/room-types.ts";
 import type { App } from "../../api/types.ts";
 import { currentApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, isSettled, useDelayed, useKept, useList } from "../../live/live.ts";
+import type { CsvColumn } from "../../text/csv.ts";
 import { duration, fromLocalInput, toLocalInput, whole } from "../../text/format.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Select, Text } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -63,10 +65,19 @@ function MeetingsOf({ app }: { readonly app: App }) {
               <strong>{list.total === 1 ? "1 meeting" : `${whole(list.total)} meetings`}</strong>
             )}
           </span>
+          <span class="push">
+            <DownloadCsv
+              name={`meetings-${app.name}`}
+              columns={IN_FILE}
+              rows={rows ?? []}
+              all={list.hasMore ? list.all : undefined}
+            />
+          </span>
         </div>
         <Table
           label="Meetings"
           isVirtual
+          sortIn="sort"
           columns={columnsOf(app.name)}
           rows={rows ?? []}
           keyOf={({ _id }) => _id}
@@ -132,27 +143,46 @@ const TimeFilter = ({ name, label }: { readonly name: Filter; readonly label: st
   );
 };
 
+/** So far. */
+const lengthOf = ({ startTime, endTime }: Meeting): number => (endTime ?? nowSeconds.value) - startTime;
+
 const columnsOf = (app: string): readonly Column<Meeting>[] => [
   {
     title: "Room",
+    value: ({ roomName }) => roomName,
     cell: (one) => (
       <span class="row tight">
         <Name href={meetingPage(app, one._id)}>{one.roomName}</Name> <RecordingMark of={one} isShort />
       </span>
     ),
   },
-  { title: "Started", width: 26, cell: ({ startTime }) => <Time at={startTime} /> },
+  {
+    title: "Started",
+    rem: 7.5,
+    value: ({ startTime }) => startTime,
+    isTime: true,
+    cell: ({ startTime }) => <Time at={startTime} />,
+  },
   {
     title: "Lasted",
-    width: 18,
+    rem: 8,
     isNumber: true,
-    isMinor: true,
-    cell: ({ startTime, endTime }) => duration((endTime ?? nowSeconds.value) - startTime),
+    isMedium: true,
+    value: lengthOf,
+    cell: (one) => duration(lengthOf(one)),
   },
   {
     title: "State",
-    width: 28,
+    rem: 6.5,
+    value: ({ active }) => (active ? "active" : "over"),
     cell: ({ active, inside = 0 }) =>
       active ? <Badge kind="good">{whole(inside)} inside</Badge> : <span class="muted">over</span>,
   },
+];
+
+/** "Lasted" is in seconds there. */
+const IN_FILE: readonly CsvColumn<Meeting>[] = [
+  ...columnsOf(""),
+  { title: "Id", value: ({ _id }) => _id },
+  { title: "Ended", value: ({ endTime }) => endTime, isTime: true },
 ];
