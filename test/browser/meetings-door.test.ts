@@ -41,8 +41,8 @@ const refuses = (device: "audio" | "video", name: string, message: string): stri
 const visitWith = (url: string, script: string): Promise<Visitor> => rooms().visit(url, { script });
 
 const REFUSALS = [
-  ["video", "NotAllowedError", "Permission denied", "Your browser blocks your camera on this page."],
-  ["audio", "NotAllowedError", "Permission denied", "Your browser blocks your microphone on this page."],
+  ["video", "NotAllowedError", "Permission denied", "Your browser is blocking your camera on this page."],
+  ["audio", "NotAllowedError", "Permission denied", "Your browser is blocking your microphone on this page."],
   ["video", "NotAllowedError", "Permission denied by system", "Your system does not let this browser use your camera."],
   ["video", "NotFoundError", "Requested device not found", "No camera was found."],
   ["audio", "NotFoundError", "Requested device not found", "No microphone was found."],
@@ -65,10 +65,10 @@ test("a browser that blocks both devices says so once, and lists no missing ones
   const denied = refuses("audio", "NotAllowedError", "") + refuses("video", "NotAllowedError", "");
   const list = "navigator.mediaDevices.enumerateDevices = async () => [];";
   const visitor = await visitWith(await rooms().room(), denied + list);
-  await visitor.page.getByText("Your browser blocks your microphone and camera on this page.").waitFor();
+  await visitor.page.getByText("Your browser is blocking your microphone and camera on this page.").waitFor();
   await visitor.page.locator("summary", { hasText: "Devices" }).click();
   await visitor.page.getByLabel("Microphone", { exact: true }).waitFor();
-  await eventually(() => visitor.page.getByText("None found").count(), 0);
+  await eventually(() => visitor.page.getByText("No devices found").count(), 0);
 });
 
 test("a camera that cannot do what is asked for is opened as it is", async () => {
@@ -90,7 +90,9 @@ test("a frame that may use no devices is named as the reason", async () => {
     expected: /[Pp]ermissions? policy/,
   });
   const frame = visitor.page.frameLocator("iframe");
-  await frame.getByText("The website around this meeting does not let it use your microphone and camera.").waitFor();
+  await frame
+    .getByText("The website that shows this meeting does not allow it to use your microphone and camera.")
+    .waitFor();
   await eventually(() => frame.getByRole("button", { name: "Try again" }).count(), 0);
   visitor.complaints.splice(0);
   await server.admin.must("PATCH", `/apps/${app.id}`, { allowedFrameOrigins: [] });
@@ -111,7 +113,7 @@ test("over plain http from another host, the page asks for https, and one can en
   });
   await far.page.goto(`http://meet.example${pathname}`);
   expect(await far.page.evaluate<boolean>("isSecureContext")).toBe(false);
-  await far.page.getByText("Browsers share your microphone and camera only with pages that use https.").waitFor();
+  await far.page.getByText("Browsers only allow https pages to use your microphone and camera.").waitFor();
   await far.enter("Ben");
   await far.plays("Ada");
   far.complaints.splice(0);
@@ -122,9 +124,9 @@ test.if(IS_FULL)(
   async () => {
     const url = await rooms().room();
     const hana = await rooms().visit(`${await hostLink(url, { name: "Hana" })}&name=Other`);
-    await hana.page.getByText("You enter as Hana.").waitFor();
+    await hana.page.getByText("You will join as Hana.").waitFor();
     await eventually(() => nameField(hana).count(), 0);
-    await hana.button("Enter").click();
+    await hana.button("Join").click();
     await hana.inside();
 
     const olga = await rooms().visit(await hostLink(url));
@@ -147,7 +149,7 @@ test.if(IS_FULL)(
 test("a host who types no name is called host", async () => {
   const url = await rooms().room();
   const host = await rooms().visit(await hostLink(url));
-  await host.button("Enter").click();
+  await host.button("Join").click();
   await host.inside();
   const guest = await rooms().visit(url);
   await guest.enter("Gil");
@@ -162,7 +164,7 @@ test("a link that has expired is not called a closed room", async () => {
   await Bun.sleep((expireUnixSec + 1) * 1000 - Date.now());
   const visitor = await rooms().visit(`${url}#token=${token}`, { expected: /403/ });
   await visitor.heading("This invitation is not valid").waitFor();
-  await visitor.button("Go on without it").click();
+  await visitor.button("Continue without it").click();
   await visitor.enter("Ada");
 });
 
@@ -170,9 +172,9 @@ test.if(IS_FULL)("a private room that takes no requests offers none", async () =
   const url = await rooms().room({ privacy: "private", enableRequestToJoin: false });
   const stranger = await rooms().visit(url);
   await stranger.heading("This room needs an invitation").waitFor();
-  await eventually(() => stranger.button("Ask to enter").count(), 0);
+  await eventually(() => stranger.button("Ask to join").count(), 0);
   const invited = await rooms().visit(`${url}#token=${await rooms().token(url, { name: "Ada" })}`);
-  await invited.button("Enter").click();
+  await invited.button("Join").click();
   await invited.inside();
 });
 
@@ -180,10 +182,10 @@ test("the lobby says whether a host is there, as hosts come and go", async () =>
   const url = await rooms().room({ privacy: "private" });
   const guest = await rooms().visit(url);
   await nameField(guest).fill("Gil");
-  await guest.button("Ask to enter").click();
+  await guest.button("Ask to join").click();
   await guest.page.getByText("No host is here yet.").waitFor();
   const host = await rooms().visit(await hostLink(url, { name: "Hana" }));
-  await host.button("Enter").click();
+  await host.button("Join").click();
   await guest.page.getByText("The hosts see that you are waiting.").waitFor();
   await host.button("Leave").click();
   await guest.page.getByText("No host is here yet.").waitFor();
@@ -197,7 +199,7 @@ test.if(IS_FULL)(
   async () => {
     const url = await rooms().room({ audioOnlyRoom: true });
     const host = await rooms().visit(await hostLink(url, { name: "Hana" }));
-    await host.button("Enter").click();
+    await host.button("Join").click();
     await host.inside();
     const remove = async (name: string): Promise<void> => {
       await host.button(`Remove ${name}`).click();
@@ -211,13 +213,13 @@ test.if(IS_FULL)(
     await gil.page.getByText("A host removed you from this meeting.", { exact: true }).waitFor();
 
     const ivy = await rooms().visit(`${url}#token=${await rooms().token(url, { name: "Ivy" })}`, { expected: /403/ });
-    await ivy.button("Enter").click();
+    await ivy.button("Join").click();
     await ivy.inside();
     await remove("Ivy");
-    const text = "A host removed you from this meeting. You cannot return until it has ended.";
+    const text = "A host removed you from this meeting. You cannot rejoin until it has ended.";
     await ivy.page.getByText(text).waitFor();
     await ivy.page.reload();
-    await ivy.button("Enter").click();
+    await ivy.button("Join").click();
     await ivy.page.getByText(text).waitFor();
   },
 );

@@ -51,10 +51,10 @@ test("the policy: nothing from other hosts, devices only for the page itself, no
 test("an unknown room is a page in the visitor's language, with status 404", async () => {
   const url = (await rooms().room()).replace(/room-\d+$/, "nowhere");
   const texts = {
-    en: "There is no such room",
-    de: "Diesen Raum gibt es nicht",
-    fr: "Cette salle n",
-    es: "Esta sala no existe",
+    en: "Room not found",
+    de: "Raum nicht gefunden",
+    fr: "Salle introuvable",
+    es: "Sala no encontrada",
   };
   for (const [language, text] of Object.entries(texts)) {
     const response = await get(url, { "Accept-Language": `${language}-CH,en;q=0.5` });
@@ -99,8 +99,8 @@ test("an allowed page gets events, and autoJoin then turns camera and microphone
   const visitor = await rooms().visit(`http://127.0.0.1:${site.port}/?${encodeURIComponent(`${url}#name=Ada`)}`);
   visitor.complaints.splice(0);
   const frame = visitor.page.frameLocator("iframe");
-  await frame.getByRole("button", { name: "Turn the camera off" }).waitFor();
-  await frame.getByRole("button", { name: "Turn the microphone off" }).waitFor();
+  await frame.getByRole("button", { name: "Turn off camera" }).waitFor();
+  await frame.getByRole("button", { name: "Turn off microphone" }).waitFor();
   const room = pathname.slice(1);
   // By the application's server: no one is named, and the question goes with the recording.
   await rooms().app.must("POST", `/room/${room}/recording/start`);

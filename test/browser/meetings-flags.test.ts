@@ -22,7 +22,7 @@ const linkOf = async (url: string, fields: object): Promise<string> =>
 /** Through the door, as it is. */
 async function enter(url: string): Promise<Visitor> {
   const visitor = await rooms().visit(url);
-  await visitor.button("Enter").click();
+  await visitor.button("Join").click();
   await visitor.inside();
   return visitor;
 }
@@ -43,10 +43,10 @@ test("without chat, screens and invitations there are no controls for them; chan
   const url = await rooms().room({ ...off, joinVideoOn: false, joinAudioOn: false });
   const ada = await enter(`${url}#name=Ada`);
   // Off at first, as the room says; the visitor may turn them on.
-  await ada.button("Turn the camera on").waitFor();
-  await ada.button("Turn the microphone on").click();
-  await ada.button("Turn the microphone off").waitFor();
-  await hasNone(ada, "Open the chat", "Share the screen");
+  await ada.button("Turn on camera").waitFor();
+  await ada.button("Turn on microphone").click();
+  await ada.button("Turn off microphone").waitFor();
+  await hasNone(ada, "Open chat", "Share screen");
   expect(await entriesOfMenu(ada)).not.toContain("Invite others");
   await ada.choose("People");
   await hasNone(ada, "Invite others");
@@ -57,9 +57,9 @@ test("without chat, screens and invitations there are no controls for them; chan
 
   const ben = await enter(`${url}#name=Ben`);
   await change(url, { enableChat: true, enableScreenSharing: true, showInviteBox: true });
-  await ada.button("Open the chat").waitFor();
+  await ada.button("Open chat").waitFor();
   await ada.button("Invite others").waitFor();
-  await ada.button("Share the screen").click();
+  await ada.button("Share screen").click();
   await ben.plays("Screen of Ada", "screen");
   await ada.page.getByText("You are presenting").waitFor();
   // No tile shows one's own screen: it would show itself.
@@ -68,7 +68,7 @@ test("without chat, screens and invitations there are no controls for them; chan
   await ben.tile("Screen of Ada", "screen").waitFor({ state: "detached" });
   await ada.page.getByText("You are presenting").waitFor({ state: "detached" });
   await ada.button("Invite others").waitFor({ state: "detached" });
-  await hasNone(ada, "Stop sharing the screen", "Open the chat");
+  await hasNone(ada, "Stop sharing", "Open chat");
 });
 
 test("where only hosts speak, a host is seen and the others cannot turn anything on", async () => {
@@ -77,8 +77,8 @@ test("where only hosts speak, a host is seen and the others cannot turn anything
   const ada = await enter(`${url}#name=Ada`);
   await ada.plays("Hana");
   // `force`: they are disabled for assistive technology only, so that they can be found and say why.
-  await ada.button("Microphone: Only hosts speak in this room.").click({ force: true });
-  await ada.button("Camera: You may not turn on a camera in this room.").click({ force: true });
+  await ada.button("Microphone: Only hosts can speak in this room.").click({ force: true });
+  await ada.button("Camera: You cannot use your camera in this room.").click({ force: true });
   await host.tile("Ada").getByText("microphone off").waitFor({ state: "attached" });
   await eventually(() => host.tile("Ada").locator("video").count(), 0);
   await eventually(() => ada.page.locator(".tile video").count(), 1);
@@ -86,10 +86,10 @@ test("where only hosts speak, a host is seen and the others cannot turn anything
 
 test("a room for sound only has no camera; a private one without a lobby asks for an invitation", async () => {
   const sound = await rooms().visit(await rooms().room({ audioOnlyRoom: true }));
-  await sound.page.getByText("This room is for sound only.").first().waitFor();
-  await hasNone(sound, "Turn the camera off", "Turn the camera on");
+  await sound.page.getByText("This room is audio only.").first().waitFor();
+  await hasNone(sound, "Turn off camera", "Turn on camera");
   await sound.enter("Ada");
-  await hasNone(sound, "Turn the camera off", "Turn the camera on", "Share the screen");
+  await hasNone(sound, "Turn off camera", "Turn on camera", "Share screen");
 
   const url = await rooms().room({ privacy: "private", enableRequestToJoin: false });
   const stranger = await rooms().visit(url);
@@ -116,13 +116,13 @@ test.if(IS_FULL)("times: each page counts down, says why it ends, and does not r
     await eventually(() => visitor.page.getByRole("button").count(), next ? 1 : 0);
   };
   await Promise.all([
-    ends(elapsed, "Your time in this meeting ends in", "Your time in this meeting is over", "Enter again"),
+    ends(elapsed, "Your time in this meeting ends in", "Your time in this meeting is over", "Rejoin"),
     ends(expired, "The meeting ends in", "Your time in this meeting is over"),
     ends(archived, "The meeting ends in", "The meeting has ended"),
     ends(idle, "The meeting ends in", "The meeting has ended", "Start a new meeting"),
   ]);
   await archived.page.reload();
-  await archived.heading("There is no such room").waitFor();
+  await archived.heading("Room not found").waitFor();
 });
 
 test.if(isFull)("a page that shares something keeps a meeting from ending", async () => {
@@ -130,11 +130,11 @@ test.if(isFull)("a page that shares something keeps a meeting from ending", asyn
   const url = await rooms().room({ autoJoin: true, endMeetingAfterNoActivityInSec: idleSeconds });
   const ada = await rooms().visit(url);
   await ada.inside();
-  await ada.button("Turn the microphone on").click();
-  await ada.button("Turn the microphone off").waitFor();
+  await ada.button("Turn on microphone").click();
+  await ada.button("Turn off microphone").waitFor();
   // By then it would have ended.
   await Bun.sleep(2 * idleSeconds * 1000);
-  await ada.button("Turn the microphone off").click();
+  await ada.button("Turn off microphone").click();
   await ada.heading("The meeting has ended").waitFor();
 });
 
@@ -145,7 +145,7 @@ test.if(isFull)(
     const [ada, ben] = [await rooms().visit(url), await rooms().visit(url)];
     const banner = ({ page }: Visitor) => page.locator(".banner", { hasText: "The meeting ends in" });
     for (const visitor of [ada, ben]) await banner(visitor).waitFor();
-    await ada.button("Turn the microphone on").click();
+    await ada.button("Turn on microphone").click();
     for (const visitor of [ada, ben]) await banner(visitor).waitFor({ state: "detached" });
   },
 );
@@ -155,7 +155,7 @@ test.if(isFull).each([true, false])(
   async (isNew) => {
     const url = await rooms().room({ newChatForMeetingSession: isNew });
     const host = await enter(await linkOf(url, { isAdmin: true, name: "Hana" }));
-    await host.button("Open the chat").click();
+    await host.button("Open chat").click();
     await host.page.getByLabel("Write a message").fill("before");
     await host.button("Send").click();
     await host.page.getByRole("list", { name: "Chat" }).getByText("before").waitFor();
@@ -164,7 +164,7 @@ test.if(isFull).each([true, false])(
     await host.heading("The meeting has ended").waitFor();
 
     const next = await enter(`${url}#name=Ada`);
-    await next.button("Open the chat").click();
+    await next.button("Open chat").click();
     await next.page.getByLabel("Write a message").fill("after");
     await next.button("Send").click();
     const lines = next.page.getByRole("list", { name: "Chat" });
@@ -176,14 +176,14 @@ test.if(isFull).each([true, false])(
 test.if(isFull)("fields of an access token win over the room's", async () => {
   const url = await rooms().room({ joinVideoOn: false });
   const on = await enter(await linkOf(url, { name: "Ann", joinVideoOn: true, joinAudioOn: false }));
-  await on.button("Turn the camera off").waitFor();
-  await on.button("Turn the microphone on").waitFor();
+  await on.button("Turn off camera").waitFor();
+  await on.button("Turn on microphone").waitFor();
 
   const disabled = { disableAudio: true, disableVideo: true, disableScreenSharing: true };
   const off = await enter(`${await linkOf(url, { name: "Olga", ...disabled })}&name=Other`);
-  await off.button("Microphone: You may not turn on a microphone in this room.").waitFor();
-  await off.button("Camera: You may not turn on a camera in this room.").waitFor();
-  await off.button("Screen: You may not share a screen in this room.").waitFor();
+  await off.button("Microphone: You cannot use your microphone in this room.").waitFor();
+  await off.button("Camera: You cannot use your camera in this room.").waitFor();
+  await off.button("Screen: You cannot share your screen in this room.").waitFor();
   // The token vouches for the name.
   await on.tile("Olga").waitFor();
   await eventually(() => on.tile("Olga").getByText("guest").count(), 0);
@@ -210,7 +210,7 @@ test.if(isFull)("times of an access token: not yet, no longer, and before the ro
     expected: /400/,
   });
   await stale.heading("This invitation is not valid").waitFor();
-  await stale.button("Go on without it").click();
+  await stale.button("Continue without it").click();
   await stale.enter("Ada");
 });
 
@@ -223,6 +223,6 @@ test.if(isFull)("a removed person is refused with every link for the same user",
   await host.button("Remove").click();
   await gil.heading("You were removed from the meeting").waitFor();
   const returning = await rooms().visit(await linkOf(url, { name: "Gus", externalUserId: "u-1" }), { expected: /403/ });
-  await returning.button("Enter").click();
+  await returning.button("Join").click();
   await returning.heading("You were removed from the meeting").waitFor();
 });

@@ -26,10 +26,10 @@ test("from the door to leaving", async () => {
   const url = await rooms().room();
   const ada = await rooms().visit(url);
   const { keyboard } = ada.page;
-  await ada.heading("Ready to enter?").waitFor();
-  await tabTo(ada, "Turn the microphone off");
+  await ada.heading("Ready to join?").waitFor();
+  await tabTo(ada, "Turn off microphone");
   await keyboard.press("Space");
-  await ada.button("Turn the microphone on").waitFor();
+  await ada.button("Turn on microphone").waitFor();
   await tabTo(ada, "Your name");
   await keyboard.type("Ada");
   await keyboard.press("Enter");
@@ -37,13 +37,13 @@ test("from the door to leaving", async () => {
   await ada.page.locator(".head-room:focus").waitFor();
 
   // What was chosen at the door holds.
-  await ada.button("Turn the microphone on").waitFor();
+  await ada.button("Turn on microphone").waitFor();
   await keyboard.press("m");
-  await ada.button("Turn the microphone off").waitFor();
+  await ada.button("Turn off microphone").waitFor();
   await keyboard.press("v");
-  await ada.button("Turn the camera on").waitFor();
+  await ada.button("Turn on camera").waitFor();
   await keyboard.press("h");
-  await ada.button("Lower your hand").waitFor();
+  await ada.button("Lower hand").waitFor();
 
   await keyboard.press("c");
   await ada.page.getByLabel("Write a message").and(ada.page.locator(":focus")).waitFor();
@@ -51,19 +51,19 @@ test("from the door to leaving", async () => {
   await keyboard.type("hm");
   await keyboard.press("Enter");
   await ada.page.getByRole("list", { name: "Chat" }).getByText("hm").waitFor();
-  await eventually(() => ada.button("Turn the microphone off").count(), 1);
+  await eventually(() => ada.button("Turn off microphone").count(), 1);
   await keyboard.press("Escape");
-  await ada.button("Open the chat").waitFor();
+  await ada.button("Open chat").waitFor();
 
   await keyboard.press("?");
   await ada.heading("Keyboard shortcuts").waitFor();
-  await tabTo(ada, "Use these keys");
+  await tabTo(ada, "Use keyboard shortcuts");
   await keyboard.press("Space");
   await keyboard.press("Escape");
   await ada.heading("Keyboard shortcuts").waitFor({ state: "detached" });
   // Turned off: speech input types letters too.
   await keyboard.press("h");
-  await eventually(() => ada.button("Lower your hand").count(), 1);
+  await eventually(() => ada.button("Lower hand").count(), 1);
 
   await tabTo(ada, "Choose microphone and speaker");
   await keyboard.press("Enter");
@@ -92,12 +92,12 @@ test("from the door to leaving", async () => {
 test("the invitation is the plain link, without a token", async () => {
   const url = await rooms().room({ privacy: "private" });
   const host = await rooms().visit(`${url}#token=${await rooms().token(url, { isAdmin: true })}&name=Hana`);
-  await host.button("Enter").click();
+  await host.button("Join").click();
   await host.inside();
   // The first one inside has it before anything else.
-  expect(await host.page.getByLabel("Link to the room").inputValue()).toBe(url);
+  expect(await host.page.getByLabel("Room link").inputValue()).toBe(url);
   await host.choose("Invite others");
-  await host.button("Copy the link").click();
+  await host.button("Copy link").click();
   await host.button("Copied").waitFor();
   expect(await host.page.evaluate<string>("navigator.clipboard.readText()")).toBe(url);
 });

@@ -63,20 +63,20 @@ test.each(["de", "fr", "es"])("%s: no text is missing, and none is wider than a 
 
 test("the language is the menu's, else the room's, else the browser's", async () => {
   const german = await rooms().visit(await rooms().room({ lang: "de" }), { locale: "fr-FR" });
-  await german.heading("Bereit zum Eintreten?").waitFor();
+  await german.heading("Bereit zur Teilnahme?").waitFor();
   await german.page.getByLabel("Sprache").selectOption("es");
-  await german.heading("¿Listo para entrar?").waitFor();
+  await german.heading("¿Todo listo para unirse?").waitFor();
   await german.page.reload();
-  await german.heading("¿Listo para entrar?").waitFor();
+  await german.heading("¿Todo listo para unirse?").waitFor();
   const french = await rooms().visit(await rooms().room(), { locale: "fr-FR" });
-  await french.heading("Prêt à entrer ?").waitFor();
+  await french.heading("Rejoindre la réunion").waitFor();
   const nowhere = (await rooms().room()).replace(/room-\d+$/, "nowhere");
   const lost = await rooms().visit(nowhere, { locale: "fr-FR", expected: /404/ });
-  await lost.heading("Cette salle n’existe pas").waitFor();
+  await lost.heading("Salle introuvable").waitFor();
   await lost.page.getByLabel("Langue").selectOption("de");
-  await lost.heading("Diesen Raum gibt es nicht").waitFor();
+  await lost.heading("Raum nicht gefunden").waitFor();
   await lost.page.reload();
-  await lost.heading("Diesen Raum gibt es nicht").waitFor();
+  await lost.heading("Raum nicht gefunden").waitFor();
   await rooms().allLeave();
 });
 

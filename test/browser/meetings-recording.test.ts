@@ -21,7 +21,7 @@ test("two people are recorded: the mark, who started it, and nothing before they
   const ada = await rooms().visit(url);
   await ada.enter("Ada");
   const host = await rooms().visit(`${url}#token=${await rooms().token(url, { isAdmin: true, name: "Hana" })}`);
-  await host.button("Enter").click();
+  await host.button("Join").click();
   await host.inside();
   // While a host is inside, it is the host's to decide.
   await eventually(async () => {
@@ -45,7 +45,7 @@ test("two people are recorded: the mark, who started it, and nothing before they
   await recorded.nth(1).waitFor();
   await recordsFor(ada, 6);
   await host.page.keyboard.press("r");
-  await ada.announced("The recording has stopped.");
+  await ada.announced("Recording stopped.");
   await ada.page.locator(".rec-mark").waitFor({ state: "detached" });
   await Promise.all([leavesAfterUpload(host), leavesAfterUpload(ada)]);
   const list = await recordingsOf(rooms().app, url, 2);
@@ -62,10 +62,10 @@ test.if(IS_FULL)(
     const url = await rooms().room({ recordRoom: true, autoJoin: true });
     const ada = await rooms().visit(`${url}#name=Ada`, RETRIES);
     await ada.heading("This meeting is being recorded").waitFor();
-    await ada.button("Agree and enter").click();
+    await ada.button("Agree and join").click();
     await ada.inside();
     await ada.page.locator(".rec-mark", { hasText: "Recording" }).waitFor();
-    await ada.button("Turn the microphone on").click();
+    await ada.button("Turn on microphone").click();
     await recordsFor(ada, 4);
     await ada.page.reload();
     // What was agreed to holds.
@@ -85,7 +85,7 @@ test.if(IS_FULL)(
     const ada = await rooms().visit(url, RETRIES);
     await ada.page.getByText("This meeting is being recorded.").waitFor();
     await ada.page.getByLabel("Your name").fill("Ada");
-    await ada.button("Agree and enter").click();
+    await ada.button("Agree and join").click();
     await ada.inside();
     await recordsFor(ada, 3);
     await ada.context.setOffline(true);
@@ -105,7 +105,7 @@ test.if(isFull)(
   async () => {
     const url = await rooms().room({ recordRoom: true });
     const ada = await rooms().visit(url, RETRIES);
-    await ada.button("Agree and enter").click();
+    await ada.button("Agree and join").click();
     await ada.inside();
     await recordsFor(ada, 3);
     await ada.context.setOffline(true);
@@ -122,11 +122,11 @@ test.if(isFull)(
 test.if(isFull)("the screen is a recording of its own, and another camera begins another one", async () => {
   const url = await rooms().room({ recordRoom: true });
   const ada = await rooms().visit(url, RETRIES);
-  await ada.button("Agree and enter").click();
+  await ada.button("Agree and join").click();
   await ada.inside();
-  await ada.button("Share the screen").click();
+  await ada.button("Share screen").click();
   await recordsFor(ada, 4);
-  await ada.button("Turn the camera off").click();
+  await ada.button("Turn off camera").click();
   await recordsFor(ada, 3);
   await leavesAfterUpload(ada);
   const types = (await recordingsOf(rooms().app, url, 3)).map(({ type }) => type);
@@ -138,7 +138,7 @@ test.if(isFull)("a disk that is full: the page says so, and the recording is who
   const ada = await rooms().visit(url, RETRIES);
   const devtools = await ada.context.newCDPSession(ada.page);
   await devtools.send("Storage.overrideQuotaForOrigin", { origin: new URL(url).origin, quotaSize: 20_000 });
-  await ada.button("Agree and enter").click();
+  await ada.button("Agree and join").click();
   await ada.inside();
   await ada.page.getByText("Your recording cannot be kept on the disk of this device.").waitFor();
   await recordsFor(ada, 3);

@@ -126,7 +126,7 @@ test.if(IS_FULL)(
     ] as const) {
       await visitor.goto(`http://demo.localhost:8080/${room}`);
       await visitor.page.getByLabel("Your name").fill(name);
-      await visitor.button("Agree and enter").click();
+      await visitor.button("Agree and join").click();
       await visitor.inside();
     }
     await Promise.all([ada.plays("Ben"), ben.plays("Ada")]);

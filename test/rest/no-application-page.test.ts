@@ -20,8 +20,8 @@ test("a browser that leaves out the application's name gets a page that says whe
   for (const path of ["/weekly", "/weekly/"]) {
     const { status, headers, text } = await open(path, { Host: `localhost:${port}` });
     expect([status, headers.get("content-type")]).toEqual([404, "text/html; charset=utf-8"]);
-    expect(text).toContain("<h1>There is nothing here</h1>");
-    expect(text).toContain(`Rooms are at <code>http://APP.localhost:${port}/NAME</code>.`);
+    expect(text).toContain("<h1>Nothing found here</h1>");
+    expect(text).toContain(`You can find rooms at <code>http://APP.localhost:${port}/NAME</code>.`);
     expect(headers.get("content-security-policy")).toContain("default-src 'none'");
   }
 });
@@ -29,7 +29,7 @@ test("a browser that leaves out the application's name gets a page that says whe
 test("in the browser's language", async () => {
   const { text } = await open("/weekly", { "Accept-Language": "de-CH,de;q=0.9" });
   expect(text).toContain('lang="de"');
-  expect(text).toContain("Hier ist nichts");
+  expect(text).toContain("Hier gibt es nichts");
 });
 
 test("it takes a token out of the address, as the page of a room that does not exist", async () => {
@@ -60,5 +60,5 @@ test("a host with plain characters that is none is not found", async () => {
 test("on an application's host nothing changes: a room that does not exist", async () => {
   const { status, text } = await open("/weekly", { Host: "demo.localhost" });
   expect(status).toBe(404);
-  expect(text).toContain("<h1>There is no such room</h1>");
+  expect(text).toContain("<h1>Room not found</h1>");
 });

@@ -129,7 +129,7 @@ describe.skipIf(reason !== undefined)("a meeting in two networks with coturn bet
     await service.down();
     await ada.page.locator(".banner", { hasText: "The connection was lost" }).waitFor();
     await service.up(turn(SECRETS[1]));
-    await Promise.all([ada, ben].map((one) => one.announced("The connection is back.")));
+    await Promise.all([ada, ben].map((one) => one.announced("Connected again.")));
     await Promise.all([ada.plays("Ben"), ben.plays("Ada")]);
 
     // Their connect tokens, which live for a day, are renewed, and with them the credentials.

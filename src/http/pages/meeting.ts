@@ -93,29 +93,29 @@ type Closed = Readonly<Record<Language, ClosedTexts>>;
 /** In the languages of the page (web/meeting/texts). */
 const NO_ROOM: Closed = {
   en: {
-    title: "There is no such room",
-    text: "Check the link, or ask the person who sent it for a new one. Archived rooms can no longer be entered.",
+    title: "Room not found",
+    text: "Check the link, or ask the person who sent it for a new one. No one can join archived rooms.",
   },
   de: {
-    title: "Diesen Raum gibt es nicht",
-    text: "Prüfen Sie den Link oder bitten Sie die Person, die ihn geschickt hat, um einen neuen. Archivierte Räume kann man nicht mehr betreten.",
+    title: "Raum nicht gefunden",
+    text: "Prüfen Sie den Link, oder bitten Sie die Person, die ihn geschickt hat, um einen neuen. In archivierten Räumen ist keine Teilnahme mehr möglich.",
   },
   fr: {
-    title: "Cette salle n’existe pas",
+    title: "Salle introuvable",
     text: "Vérifiez le lien ou demandez-en un nouveau à la personne qui l’a envoyé. On ne peut plus entrer dans une salle archivée.",
   },
   es: {
-    title: "Esta sala no existe",
+    title: "Sala no encontrada",
     text: "Compruebe el enlace o pida uno nuevo a la persona que se lo envió. Ya no se puede entrar en las salas archivadas.",
   },
 };
 
 /** Followed by the address. */
 const NO_APPLICATION: Closed = {
-  en: { title: "There is nothing here", text: "Rooms are at" },
-  de: { title: "Hier ist nichts", text: "Räume finden Sie unter" },
-  fr: { title: "Il n’y a rien ici", text: "Les salles sont à l’adresse" },
-  es: { title: "Aquí no hay nada", text: "Las salas están en" },
+  en: { title: "Nothing found here", text: "You can find rooms at" },
+  de: { title: "Hier gibt es nichts", text: "Räume finden Sie unter" },
+  fr: { title: "Il n’y a rien ici", text: "Les salles se trouvent à l’adresse" },
+  es: { title: "Aquí no hay nada", text: "Encontrará las salas en" },
 };
 
 const isLanguage = (tag: string): tag is Language => Object.hasOwn(NO_ROOM, tag);

@@ -47,7 +47,7 @@ async function aMinute(meeting: RecordedMeeting): Promise<void> {
   const ada = await meeting.arrive("Ada", true);
   const ben = await meeting.arrive("Ben");
   const cleo = await meeting.arrive("Cleo");
-  await ada.tab.button("Share the screen").click();
+  await ada.tab.button("Share screen").click();
   await ben.tab.plays("Screen of Ada", "screen");
   await meeting.record(ada);
 

@@ -81,13 +81,13 @@ export class Visitor {
   /** From the door to the inside. */
   async enter(name: string): Promise<this> {
     await this.page.getByLabel("Your name").fill(name);
-    await this.button("Enter").click();
+    await this.button("Join").click();
     await this.inside();
     return this;
   }
 
   async inside(): Promise<void> {
-    await this.page.getByRole("navigation", { name: "Controls of the meeting" }).waitFor();
+    await this.page.getByRole("navigation", { name: "Meeting controls" }).waitFor();
   }
 
   button(name: string | RegExp): Locator {

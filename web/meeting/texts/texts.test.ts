@@ -24,6 +24,10 @@ test.each(["de", "fr", "es"] as const)("%s is translated", (name) => {
   expect(same.filter((key) => key !== "numberedDevice")).toEqual([]);
 });
 
+test("in French, no line begins with a punctuation mark that has a space before it", () => {
+  expect(keys.filter((key) => / [:;?!]/.test(LANGUAGES.fr[key]))).toEqual([]);
+});
+
 test("every text is used", () => {
   const sources = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(MEETING)]
     .filter((file) => !/^texts\/(en|de|fr|es)\.ts|test/.test(file))
@@ -52,7 +56,7 @@ test("a running time is shown as by a clock", () => {
 
 test("texts, numbers and times follow the language", () => {
   language.value = "de";
-  expect(t("personJoined", { name: "Ada {name}" })).toBe("Ada {name} ist eingetreten.");
+  expect(t("personJoined", { name: "Ada {name}" })).toBe("Ada {name} nimmt jetzt teil.");
   expect(counted(1, "peopleOne", "peopleOther")).toBe("1 Person");
   expect(counted(1200, "peopleOne", "peopleOther")).toBe("1.200 Personen");
   expect(duration(90)).toBe("90 Sekunden");

@@ -88,7 +88,7 @@ export class RecordedMeeting {
   /** Once the host is connected. */
   async stop(host: RecordedPerson): Promise<void> {
     await host.tab.page.locator(".banner").waitFor({ state: "detached" });
-    await host.tab.choose("Stop the recording");
+    await host.tab.choose("Stop recording");
     await host.tab.page.locator(".rec-mark").waitFor({ state: "detached" });
   }
 

@@ -108,7 +108,7 @@ export class RecordedPerson {
   /** Another tab of the same browser, with what the one before has left on the disk. It enters again. */
   async comeBack(): Promise<void> {
     await (await this.tab.inNewTab()).goto(this.address);
-    await this.tab.button(/^(Enter|Agree and enter)$/).click();
+    await this.tab.button(/^(Join|Agree and join)$/).click();
     await this.tab.inside();
   }
 
