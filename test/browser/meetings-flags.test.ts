@@ -68,7 +68,7 @@ test("without chat, screens and invitations there are no controls for them; chan
   await ben.tile("Screen of Ada", "screen").waitFor({ state: "detached" });
   await ada.page.getByText("You are presenting").waitFor({ state: "detached" });
   await ada.button("Invite others").waitFor({ state: "detached" });
-  await hasNone(ada, "Stop sharing", "Open chat");
+  await hasNone(ada, "Stop sharing your screen", "Open chat");
 });
 
 test("where only hosts speak, a host is seen and the others cannot turn anything on", async () => {

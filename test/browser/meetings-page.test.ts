@@ -110,7 +110,7 @@ test("an admin mutes, removes, locks, unlocks and ends", async () => {
   await host.page.getByLabel("New name").fill("Ola");
   await host.button("Save").click();
   await gil.announced("Olga is now Ola.");
-  await olga.button("Send a reaction").click();
+  await olga.button("React with an emoji").click();
   await olga.page.getByRole("menuitem", { name: "Applause" }).click();
   await gil.announced("Ola reacted: Applause");
 
@@ -206,7 +206,7 @@ test("a room that is over, not open yet or full says so", async () => {
   const early = await rooms().visit(await rooms().room({ notBeforeUnixSec: inAnHour }));
   await early.heading("This room is not open yet").waitFor();
   const time = new Intl.DateTimeFormat("en", { timeStyle: "short" }).format(inAnHour * 1000);
-  await early.page.getByText(`It opens ${time}.`).waitFor();
+  await early.page.getByText(`Opens: ${time}.`).waitFor();
 
   const over = await rooms().visit(await rooms().room({ expireUnixSec: inAnHour - 7200 }));
   await over.heading("This room is closed").waitFor();
@@ -248,7 +248,7 @@ test.if(IS_FULL)(
     await ben.button("Pin Ada").click();
     await eventually(() => ben.page.locator(".focus .tile").getAttribute("data-kind"), "camera");
     await ben.button("Unpin Ada").click();
-    await ada.button("Stop sharing").click();
+    await ada.button("Stop sharing your screen").click();
     await ben.tile("Screen of Ada", "screen").waitFor({ state: "detached" });
 
     await eventually(() => ben.page.locator(".focus").count(), 0);

@@ -83,31 +83,31 @@ test("two pages: camera, chat, hand, screen, a reload, and leaving", async () =>
   const url = await rooms().room();
   const [ada, ben] = [await rooms().visit(url, { script: SCREEN }), await rooms().visit(url)];
   await meet(ada, ben);
-  await ada.button("Open the chat").click();
+  await ada.button("Open chat").click();
   await ada.page.getByLabel("Write a message").fill("hello");
   await ada.button("Send").click();
-  await ben.button("Open the chat, 1 unread").click();
+  await ben.button("Open chat, 1 unread").click();
   await ben.page.getByText("hello", { exact: true }).waitFor();
-  await ben.button("Raise your hand").click();
+  await ben.button("Raise hand").click();
   await ada.tile("Ben").getByText("hand raised").waitFor({ state: "attached" });
-  await ada.button("Share the screen").click();
+  await ada.button("Share screen").click();
   await ben.plays("Screen of Ada", "screen");
-  await ada.button("Stop sharing the screen").click();
+  await ada.button("Stop sharing your screen").click();
   await ben.tile("Screen of Ada", "screen").waitFor({ state: "detached" });
   await ben.page.reload();
   await ben.inside();
   await Promise.all([ada.plays("Ben"), ben.plays("Ada")]);
-  await ben.button("Turn the camera off").click();
+  await ben.button("Turn off camera").click();
   await ada.tile("Ben").locator("video").waitFor({ state: "detached" });
   await ben.button("Leave").click();
   await ben.heading("You have left the meeting").waitFor();
-  await ada.announced("Ben has left.");
+  await ada.announced("Ben left.");
 });
 
 test("in a room where only hosts speak, a page that may send nothing sees the host", async () => {
   const url = await rooms().room({ ownerOnlyBroadcast: true });
   const host = await rooms().visit(`${url}#token=${await rooms().token(url, { isAdmin: true, name: "Hana" })}`);
-  await host.button("Enter").click();
+  await host.button("Join").click();
   await host.inside();
   const guest = await (await rooms().visit(url)).enter("Ada");
   await guest.plays("Hana");
@@ -131,8 +131,8 @@ test("in a page of another site, it opens camera and microphone, and tells the s
   const { host } = new URL(url);
   const visitor = await rooms().visit(`http://127.0.0.1:${site.port}/?${encodeURIComponent(`${url}#name=Ada`)}`);
   const frame = visitor.page.frameLocator("iframe");
-  await frame.getByRole("button", { name: "Turn the camera off" }).waitFor();
-  await frame.getByRole("button", { name: "Turn the microphone off" }).waitFor();
+  await frame.getByRole("button", { name: "Turn off camera" }).waitFor();
+  await frame.getByRole("button", { name: "Turn off microphone" }).waitFor();
   // A click by its place does not reach a frame of another site: WebDriver gives it to the page around.
   await frame.getByRole("button", { name: "Leave" }).dispatchEvent("click");
   await visitor.page.waitForFunction("/ joined .*left/.test(document.title)");

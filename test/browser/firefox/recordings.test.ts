@@ -34,7 +34,7 @@ const DIFFER_SEC = 2.5;
 
 const hostOf = async (url: string): Promise<Visitor> => {
   const host = await rooms().visit(`${url}#token=${await rooms().token(url, { isAdmin: true, name: "Hana" })}`);
-  await host.button("Enter").click();
+  await host.button("Join").click();
   await host.inside();
   return host;
 };
@@ -74,7 +74,7 @@ test("two cameras: each file is whole, and plays in Firefox and in Chromium", as
   await agreesAndStays(ada);
   await recordsFor(ada, 8);
   await host.page.keyboard.press("r");
-  await ada.announced("The recording has stopped.");
+  await ada.announced("Recording stopped.");
   await Promise.all([leavesAfterUpload(host), leavesAfterUpload(ada)]);
   const list = await recordingsOf(rooms().app, url, 2);
   expect(list.map(({ participantUsername, type }) => `${participantUsername} ${type}`).sort()).toEqual([
@@ -95,7 +95,7 @@ test("a microphone, over a reload: two files with sound alone", async () => {
   const url = await rooms().room({ recordRoom: true, audioOnlyRoom: true });
   const ada = await rooms().visit(url, RETRIES);
   await ada.page.getByLabel("Your name").fill("Ada");
-  await ada.button("Agree and enter").click();
+  await ada.button("Agree and join").click();
   await ada.inside();
   await recordsFor(ada, 4);
   await ada.page.reload();
@@ -110,7 +110,7 @@ test("a closed tab: the next page uploads what it has left on the disk, and the 
   const url = await rooms().room({ recordRoom: true });
   const ada = await rooms().visit(url, RETRIES);
   await ada.page.getByLabel("Your name").fill("Ada");
-  await ada.button("Agree and enter").click();
+  await ada.button("Agree and join").click();
   await ada.inside();
   await recordsFor(ada, 6);
   const next = await ada.context.newPage();

@@ -169,7 +169,7 @@ export const es: Texts = {
   cameraOff: "Desactivar la cámara",
   cameraOn: "Activar la cámara",
   shareScreen: "Compartir pantalla",
-  stopScreen: "Dejar de compartir",
+  stopScreen: "Dejar de compartir pantalla",
   raiseHand: "Levantar la mano",
   lowerHand: "Bajar la mano",
   react: "Enviar una reacción",

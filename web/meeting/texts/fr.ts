@@ -172,7 +172,7 @@ export const fr: Texts = {
   cameraOff: "Désactiver la caméra",
   cameraOn: "Activer la caméra",
   shareScreen: "Partager l’écran",
-  stopScreen: "Arrêter le partage",
+  stopScreen: "Arrêter le partage d’écran",
   raiseHand: "Lever la main",
   lowerHand: "Baisser la main",
   react: "Envoyer une réaction",
