@@ -115,8 +115,17 @@ describe("the key on the start page", () => {
   });
 
   describe("is shown only to a browser on the server's own machine", () => {
-    const keyFor = async (url: string, headers: Record<string, string> = {}): Promise<string> =>
-      keyIn((await call(`${url}/`, { headers })).text);
+    /** The documentation gets it under the same conditions. */
+    const keyFor = async (url: string, headers: Record<string, string> = {}): Promise<string> => {
+      const key = keyIn((await call(`${url}/`, { headers })).text);
+      const names = await call(`${url}/docs/demo.json`, { headers });
+      expect(names.text).toBe(JSON.stringify(key === "" ? {} : { publishableKey: key }));
+      expect([names.headers.get("cache-control"), names.headers.get("access-control-allow-origin")]).toEqual([
+        "no-store",
+        null,
+      ]);
+      return key;
+    };
 
     test("under any of its own names", async () => {
       const { port } = new URL(server.url);

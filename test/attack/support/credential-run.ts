@@ -285,6 +285,7 @@ export class CredentialRun {
       "/",
       "/docs",
       "/docs/api",
+      "/docs/demo.json",
       "/docs/security",
       "/docs/search.js",
       "/llms-full.txt",

@@ -57,6 +57,7 @@ const BESIDE = [
   "/metrics",
   "/docs",
   "/docs/api",
+  "/docs/demo.json",
   "/docs/quickstart",
   "/docs/none",
   "/llms.txt",
