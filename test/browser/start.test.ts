@@ -244,7 +244,9 @@ test("after a restart of the service both tabs reconnect by themselves and excha
   for (const page of [a, b]) await shows(page, "round-trip", "round trip");
   await service.down();
   for (const page of [a, b]) await shows(page, "state", "Trying again");
+  await a.locator("#health").filter({ hasText: "Not responding" }).waitFor();
   await service.up();
+  await a.locator("#health").filter({ hasText: "Healthy" }).waitFor();
   await Promise.all([shows(a, "who", "Bob"), shows(b, "who", "Ann")]);
   await say(a, "reconnected");
   await said(b, "Ann reconnected").waitFor();

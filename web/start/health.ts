@@ -11,13 +11,14 @@ interface Readiness {
 }
 
 export function watchHealth(): void {
-  void look();
-  setInterval(() => {
-    if (!document.hidden) void look();
-  }, EVERY_MS);
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) void look();
-  });
+  lookNow();
+  setInterval(lookNow, EVERY_MS);
+  document.addEventListener("visibilitychange", lookNow);
+}
+
+/** Also when a connection of the demo is lost or comes back. */
+export function lookNow(): void {
+  if (!document.hidden) void look();
 }
 
 async function look(): Promise<void> {

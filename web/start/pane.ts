@@ -1,6 +1,7 @@
 /** One person of the demo: a connection of its own, who else is there, messages, and calls. */
 import { Calls, isSignal } from "./call.ts";
 import { button, h, messageOf } from "./dom.ts";
+import { lookNow } from "./health.ts";
 import { avatar, keepName, NAME_MAX_CHARS, named, type Person, personOf, readable } from "./people.ts";
 import { type Handlers, type StateKind, Wire } from "./wire.ts";
 
@@ -30,6 +31,7 @@ export class Pane {
   private readonly others = new Map<string, Member>();
   private isAnnounced = false;
   private isAtEnd = true;
+  private kind: StateKind | undefined;
   name: string;
   private readonly face = h("span", { class: "face" });
   private readonly connection = h("span", { class: "state", role: "status" }, "Connecting …");
@@ -219,6 +221,9 @@ export class Pane {
   }
 
   private showConnection(kind: StateKind, text: string): void {
+    // The first time, the page has just looked.
+    if (this.kind !== undefined && this.kind !== kind) lookNow();
+    this.kind = kind;
     this.connection.className = `state dot ${kind}`;
     this.connection.textContent = this.connection.title = text;
   }

@@ -1,19 +1,11 @@
 /** Names of people. What others call themselves is their own choice: it is cut, isolated from the text around it, and never markup. */
 import { h } from "./dom.ts";
 
-const NAMES = [
-  "Ada",
-  "Alan",
-  "Barbara",
-  "Claude",
-  "Edsger",
-  "Frances",
-  "Grace",
-  "Hedy",
-  "John",
-  "Katherine",
-  "Linus",
-].concat(["Margaret", "Niklaus", "Radia", "Sophie", "Tim"]);
+/** Many, so that two tabs seldom have the same. */
+const NAMES = (
+  "Ada Adele Alan Annie Barbara Betty Claude Donald Dorothy Edith Edsger Evelyn Frances Grace Hedy Ida Jean John Karen Katherine Kathleen " +
+  "Ken Leslie Linus Lynn Margaret Marlyn Mary Niklaus Radia Ray Rózsa Shafi Sophie Steve Stephanie Susan Tim Tony Vint Whitfield"
+).split(" ");
 export const NAME_MAX_CHARS = 40;
 const TONES = 6;
 
