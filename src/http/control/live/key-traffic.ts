@@ -49,7 +49,7 @@ const row = lazily(() =>
     .object({
       keyId: z.string(),
       connections: z.int().describe("Open now"),
-      connects: z.int(),
+      connects: z.int().describe("Accepted connects"),
       refusals: z.int().describe("Refused connects with this key, or with a token of it"),
       messages: z.int().describe("Accepted publishes and sends, over connections and REST"),
       errors: z.int().describe("Error frames"),
