@@ -3,6 +3,7 @@
  * `emulation.setMediaFeaturesOverride`, which Firefox ESR 153 does not know: without an answer no context could be opened. The bridge answers
  * that command, and everything else passes unchanged. Once an ESR knows the command, this folder can go.
  */
+import { rmSync } from "node:fs";
 import { SCHEME, type Scheme } from "./scheme.ts";
 
 interface Command {
@@ -19,14 +20,21 @@ const MESSAGE_MAX_BYTES = 256 * 1024 * 1024;
 const scheme: Scheme = process.env[SCHEME] === "dark" ? "dark" : "light";
 const [program = "", ...args] = process.argv.slice(2);
 /** It would write some files into the home folder, and leave a crash reporter running after it has been killed. */
-const home = args[args.indexOf("--profile") + 1];
+const home = args[args.indexOf("--profile") + 1] ?? "";
+if (home === "") throw new Error("there is no --profile");
 const firefox = Bun.spawn([program, ...args], {
   stdio: ["ignore", "ignore", "pipe"],
   env: { ...process.env, HOME: home, MOZ_CRASHREPORTER: undefined, MOZ_CRASHREPORTER_DISABLE: "1" },
 });
 const address = Promise.withResolvers<string>();
+// No one reads it any more when the tests have been killed.
+process.stderr.on("error", () => undefined);
 void readErrors();
-firefox.exited.then((code) => process.exit(code));
+// Playwright removes the profile too, but not when the tests have been killed.
+firefox.exited.then((code) => {
+  rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+  process.exit(code);
+});
 const url = `${await address.promise}/session`;
 
 const bridge = Bun.serve<{ readonly firefox: WebSocket }>({
