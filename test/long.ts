@@ -6,6 +6,8 @@ export const LONG: readonly string[] = [
   "browser/calls",
   "browser/dashboard/application",
   "browser/dashboard/changes",
+  "browser/dashboard/find",
+  "browser/dashboard/first-table",
   "browser/dashboard/keyboard",
   "browser/dashboard/live",
   "browser/dashboard/many",

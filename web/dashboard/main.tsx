@@ -5,6 +5,7 @@ import { ApiError, sessions } from "./api/client.ts";
 import { followOtherTabs, hasSignedIn, signedIn, signedOut } from "./api/session.ts";
 import type { Session } from "./api/types.ts";
 import { Dashboard } from "./dashboard.tsx";
+import { loadAppsAhead } from "./live/apps.ts";
 import { preload } from "./routes.tsx";
 import "./scripts/shared.ts";
 
@@ -16,6 +17,7 @@ const root = document.getElementById("app");
 if (root) {
   if (hasSignedIn()) {
     preload(rawPath.value);
+    loadAppsAhead();
     await findSession(root);
   } else signedOut();
   root.textContent = "";

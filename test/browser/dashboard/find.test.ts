@@ -138,10 +138,10 @@ test("the theme is kept, comes before the first paint, and counts for other page
   await page.route("**/assets/dashboard-*.js", (route) => route.abort());
   await page.goto(`${server.url}/dashboard/nodes`, { waitUntil: "commit" });
   await eventually(colour, dark);
-  await page.unroute("**/assets/dashboard-*.js");
-  await page.goto(`${server.url}/dashboard/nodes`);
-  await page.getByText("System", { exact: true }).click();
-  await eventually(colour, light);
+  await page.close();
+  const again = await dashboard.page("/nodes");
+  await again.getByText("System", { exact: true }).click();
+  await eventually(() => again.evaluate("getComputedStyle(document.body).backgroundColor"), light);
 });
 
 test("a page says how fresh it is, and since when it is not", async () => {

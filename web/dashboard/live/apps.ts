@@ -16,7 +16,7 @@ const PAGE = 1000;
 let pages = 1;
 let shown = "";
 
-export async function loadApps(signal?: AbortSignal): Promise<void> {
+async function allApps(signal?: AbortSignal): Promise<readonly App[]> {
   const all: App[] = [];
   let after: string | null = null;
   do {
@@ -25,6 +25,22 @@ export async function loadApps(signal?: AbortSignal): Promise<void> {
     all.push(...page.data);
     after = page.next ?? null;
   } while (after !== null);
+  return all;
+}
+
+/** Asked for while it is not known yet who is signed in: over a slow line that is a quarter of a second. */
+let ahead: Promise<readonly App[]> | undefined;
+
+export function loadAppsAhead(): void {
+  ahead = allApps();
+  // Who takes it gets the error.
+  ahead.catch(() => undefined);
+}
+
+export async function loadApps(signal?: AbortSignal): Promise<void> {
+  const loading = ahead ?? allApps(signal);
+  ahead = undefined;
+  const all = await loading;
   if (signal?.aborted) return;
   pages = Math.ceil(all.length / PAGE);
   // What is the same is not drawn again: the switcher may be open.
