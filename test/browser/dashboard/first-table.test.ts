@@ -8,8 +8,8 @@ setDefaultTimeout(180_000);
 
 const APPS = 50;
 const KEYS = 1000;
-/** The most live keys that an application has. */
-const LIVE_MAX = 50;
+/** One less than an application may have: the last are made and revoked. */
+const LIVE = 49;
 /** Chromium's "Slow 4G": 1.6 Mbit/s down, 750 kbit/s up, 150 ms there and back. */
 const SLOW_4G = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 93_750 };
 const SLOWER_CPU = 4;
@@ -29,7 +29,7 @@ test("the first table over slow 4G with a four times slower CPU, without a layou
   for (let at = 1; at < APPS; at++) await server.admin.createApp(`team-${at}`);
   for (let at = 2; at < KEYS; at++) {
     const { keyId } = await server.admin.createKey(world.app._id, { label: `key ${at}` });
-    if (at >= LIVE_MAX) await server.admin.must("DELETE", `/signalling/keys/${keyId}`);
+    if (at >= LIVE) await server.admin.must("DELETE", `/signalling/keys/${keyId}`);
   }
   const tries = [await shownAfterMs(server), await shownAfterMs(server), await shownAfterMs(server)];
   expect(Math.min(...tries)).toBeLessThan(SHOWN_WITHIN_MS);
