@@ -46,5 +46,5 @@ async function shownAfterMs(server: Server): Promise<number> {
   await page.goto(`${server.url}/dashboard/apps/shop/keys`, { waitUntil: "commit" });
   await page.getByRole("table", { name: "Keys" }).waitFor();
   expect(await page.evaluate<number>("shifts.reduce((sum, { value }) => sum + value, 0)")).toBeLessThan(SHIFT_MAX);
-  return page.evaluate<number>("shownAt");
+  return await page.evaluate<number>("shownAt");
 }
