@@ -36,7 +36,7 @@ export function Console(_: { readonly at: PageParameters }) {
   const events = searched(tail.events.value, search);
   const kept = tail.events.value.length;
   return (
-    <Page title="Console" actions={<TailStatus tail={tail} />}>
+    <Page title="Console" mark={<TailStatus tail={tail} />}>
       <ConsoleFilters />
       <Kinds tail={tail} />
       <div role="alert">{tail.state.value === "refused" && <Notice kind="bad">{tail.refusal.value}</Notice>}</div>

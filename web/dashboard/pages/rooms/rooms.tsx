@@ -185,6 +185,7 @@ const columnsOf = (app: string, origin: string, now: ReadonlyMap<string, Meeting
   {
     title: "Link",
     rem: 5.5,
+    isMedium: true,
     cell: ({ roomName }) => <Copy text={`${origin}/${segment(roomName)}`} what={`link to ${roomName}`} />,
   },
 ];
