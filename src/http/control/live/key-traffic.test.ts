@@ -49,7 +49,7 @@ test("a key's traffic on several nodes is one row, each step at its time", async
       onRequest: () => undefined,
       gather: async () => ({ answers, isComplete: false }),
     } as unknown as NodeRequests,
-    appIn: async () => ({ id: anAppId("app") }) as AppRow,
+    appIn: async () => ({ id: anAppId("app") }) as unknown as AppRow,
   });
   const path = "/api/internal/v1/apps/:app/key-traffic";
   expect(await run([endpoint], { method: "GET", path, query: "?range=15m" })).toMatchObject({
