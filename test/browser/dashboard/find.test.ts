@@ -114,7 +114,7 @@ test("a list is downloaded as a file in which no cell is a formula", async () =>
   expect(download.suggestedFilename()).toBe("keys-shop.csv");
   const text = readFileSync(await download.path(), "utf8");
   const [head, ...lines] = text.replace("\uFEFF", "").trimEnd().split("\r\n");
-  expect(head).toBe("Key id,Created,Key,Type,Channels,Actions,Origins,Connections,Messages,State");
+  expect(head).toBe("Key id,Key,Type,Channels,Actions,Origins,Connections,Messages,State,Created");
   expect(lines.length).toBe(3);
   expect(text).toContain(`,"'=HYPERLINK(""https://evil.example"")",secret,`);
 });

@@ -72,6 +72,7 @@ export function Chart(props: ChartProps) {
     event.preventDefault();
   };
   const text = linesOf(lines, step, format).join(", ");
+  const newest = Math.max(0, times.length - 1);
   const look = { ref: element, class: "chart", style: { height: `${heightPx}px` } };
   if (isSpark) return <div {...look} role="img" aria-label={`${label}: ${text}`} />;
   return (
@@ -81,8 +82,8 @@ export function Chart(props: ChartProps) {
       tabIndex={0}
       aria-label={label}
       aria-valuemin={0}
-      aria-valuemax={times.length - 1}
-      aria-valuenow={step ?? times.length - 1}
+      aria-valuemax={newest}
+      aria-valuenow={step ?? newest}
       aria-valuetext={step === undefined ? text : `${clock((times[step] ?? 0) * 1000)}: ${text}`}
       onKeyDown={keyed}
       onBlur={() => pointAtStep(undefined)}

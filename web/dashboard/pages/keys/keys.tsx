@@ -262,8 +262,8 @@ const columnsOf = (app: string, traffic: TrafficOf): readonly Column<Key>[] => [
 
 const inFile = (traffic: TrafficOf): readonly CsvColumn<Key>[] => [
   { title: "Key id", value: ({ keyId }) => keyId },
-  { title: "Created", value: ({ created }) => created, isTime: true },
   ...columnsOf("", traffic),
+  { title: "Created", value: ({ created }) => created, isTime: true },
 ];
 
 export function KeyState({ of: { revoked, previousSecrets } }: { readonly of: Key }) {
