@@ -44,8 +44,8 @@ const REFUSALS = [
   ["video", "NotAllowedError", "Permission denied", "Your browser is blocking your camera on this page."],
   ["audio", "NotAllowedError", "Permission denied", "Your browser is blocking your microphone on this page."],
   ["video", "NotAllowedError", "Permission denied by system", "Your system does not let this browser use your camera."],
-  ["video", "NotFoundError", "Requested device not found", "No camera was found."],
-  ["audio", "NotFoundError", "Requested device not found", "No microphone was found."],
+  ["video", "NotFoundError", "Requested device not found", "No camera found."],
+  ["audio", "NotFoundError", "Requested device not found", "No microphone found."],
   ["audio", "NotReadableError", "Could not start audio source", "Another program may be using it."],
   ["video", "AbortError", "", "Your camera could not be started."],
 ] as const;
@@ -186,7 +186,7 @@ test("the lobby says whether a host is there, as hosts come and go", async () =>
   await guest.page.getByText("No host is here yet.").waitFor();
   const host = await rooms().visit(await hostLink(url, { name: "Hana" }));
   await host.button("Join").click();
-  await guest.page.getByText("The hosts see that you are waiting.").waitFor();
+  await guest.page.getByText("The hosts can see that you are waiting.").waitFor();
   await host.button("Leave").click();
   await guest.page.getByText("No host is here yet.").waitFor();
   // The room ends all requests: no host has declined.

@@ -91,10 +91,10 @@ test.if(IS_FULL)(
     await ada.context.setOffline(true);
     await recordsFor(ada, 5);
     await ada.button("Leave").click();
-    await ada.page.getByText(/of your recording still to upload/).waitFor();
+    await ada.page.getByText(/of your recording left to upload/).waitFor();
     await ada.page.getByRole("progressbar", { name: "Upload of your recording" }).waitFor();
     await ada.context.setOffline(false);
-    await ada.page.getByText("Your recording is uploaded.").first().waitFor();
+    await ada.page.getByText("Your recording has been uploaded.").first().waitFor();
     const [recording] = await recordingsOf(rooms().app, url, 1);
     expect((recording?.endTime ?? 0) - (recording?.startTime ?? 0)).toBeGreaterThanOrEqual(7);
   },
@@ -140,7 +140,7 @@ test.if(isFull)("a disk that is full: the page says so, and the recording is who
   await devtools.send("Storage.overrideQuotaForOrigin", { origin: new URL(url).origin, quotaSize: 20_000 });
   await ada.button("Agree and join").click();
   await ada.inside();
-  await ada.page.getByText("Your recording cannot be kept on the disk of this device.").waitFor();
+  await ada.page.getByText("This device cannot save your recording to its disk, so it stays in memory.").waitFor();
   await recordsFor(ada, 3);
   await leavesAfterUpload(ada);
   const [recording] = await recordingsOf(rooms().app, url, 1);

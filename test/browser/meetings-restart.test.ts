@@ -63,13 +63,13 @@ test.skipIf(!isFull)(
       const alone = cy.page.getByText("No host is here yet.");
       await alone.waitFor();
       await service.down();
-      await cy.page.getByText("You keep your place if it is back soon.").waitFor();
+      await cy.page.getByText("You keep your place if you are back soon.").waitFor();
       await ben.button("Join").click();
-      await ben.page.getByText("This page tries again by itself.").waitFor();
+      await ben.page.getByText("This page keeps trying.").waitFor();
       await ada.page.locator(".banner", { hasText: "The connection was lost" }).waitFor();
       await ada.page.getByLabel("Write a message").fill("Hello");
       await ada.button("Send").click();
-      const notSent = ada.page.getByText("Not sent: there is no connection.");
+      const notSent = ada.page.getByText("Not sent: no connection.");
       await notSent.waitFor();
       // What is written stays also while the chat is closed.
       await ada.button("Close chat").first().click();
