@@ -2,6 +2,8 @@
 import { $ } from "./dom.ts";
 
 const EVERY_MS = 30_000;
+/** While something is wrong. */
+const SOON_MS = 3000;
 const WITHIN_MS = 5000;
 
 interface Readiness {
@@ -12,12 +14,14 @@ interface Readiness {
 
 export function watchHealth(): void {
   lookNow();
-  setInterval(lookNow, EVERY_MS);
   document.addEventListener("visibilitychange", lookNow);
 }
 
-/** Also when a connection of the demo is lost or comes back. */
+let next: ReturnType<typeof setTimeout> | undefined;
+
+/** Also when a connection of the demo is lost or comes back. A page that no one sees does not look. */
 export function lookNow(): void {
+  clearTimeout(next);
   if (!document.hidden) void look();
 }
 
@@ -26,10 +30,13 @@ async function look(): Promise<void> {
     () => undefined,
   );
   const body: Readiness | undefined = await response?.json().catch(() => undefined);
-  if (!body) show("bad", "Not responding");
+  const isGood = body?.ready === true && body.degraded.length === 0;
+  if (isGood) show("good", "Healthy");
+  else if (!body) show("bad", "Not responding");
   else if (!body.ready) show("bad", "Not ready");
-  else if (body.degraded.length > 0) show("warn", `Degraded: ${body.degraded.join(", ")}`);
-  else show("good", "Healthy");
+  else show("warn", `Degraded: ${body.degraded.join(", ")}`);
+  clearTimeout(next);
+  next = setTimeout(lookNow, isGood ? EVERY_MS : SOON_MS);
 }
 
 function show(kind: string, text: string): void {
