@@ -4,7 +4,13 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
 /** Spread, because the types know this role only beside a list of the browser's own. */
-const COMBOBOX: object = { role: "combobox" };
+const comboboxOf = (list: string, at: number, count: number): object => ({
+  role: "combobox",
+  "aria-autocomplete": "list",
+  "aria-expanded": count > 0,
+  "aria-controls": list,
+  "aria-activedescendant": count > 0 ? `${list}-${at}` : undefined,
+});
 
 export interface Pick {
   /** Unique in the list. */
@@ -64,12 +70,8 @@ export function Picker({ label, placeholder, value, onInput, picks, note }: Pick
       <input
         ref={field}
         type="search"
-        {...COMBOBOX}
+        {...comboboxOf(id, at, picks.length)}
         aria-label={label}
-        aria-autocomplete="list"
-        aria-expanded={picks.length > 0}
-        aria-controls={id}
-        aria-activedescendant={picks.length > 0 ? `${id}-${at}` : undefined}
         placeholder={placeholder}
         autocomplete="off"
         autocapitalize="off"

@@ -33,32 +33,32 @@ export function Participants({ app, room, roomName, rows, isNow = false, empty, 
     { title: "Name", cell: (one) => <Who of={one} /> },
     {
       title: "User ID",
-      width: isNow ? 18 : 12,
-      isMinor: true,
+      width: isNow ? 18 : 13,
+      isMedium: true,
       cell: ({ externalUserId }) => (externalUserId === undefined ? "–" : <Name>{externalUserId}</Name>),
     },
-    { title: "Entered", width: 12, cell: ({ startTime }) => <Time at={startTime} /> },
+    { title: "Entered", rem: 7.25, cell: ({ startTime }) => <Time at={startTime} /> },
     {
       title: "Stayed",
-      width: 11,
+      rem: 7,
       isNumber: true,
       cell: ({ startTime, endTime }) => duration((endTime ?? nowSeconds.value) - startTime),
     },
     !isNow && {
       title: "Left",
-      width: 11,
+      rem: 7.25,
       isMinor: true,
       cell: ({ endTime }) => (endTime === undefined ? "–" : <Time at={endTime} />),
     },
     !isNow && {
       title: "State",
-      width: 15,
+      width: 14,
       cell: ({ endReason }) => (endReason === undefined ? <Badge kind="good">inside</Badge> : END_REASONS[endReason]),
     },
     mayChange.value &&
       rows.some(({ endTime }) => endTime === undefined) && {
         title: "Actions",
-        width: 11,
+        rem: 7,
         cell: (one) =>
           one.endTime === undefined && (
             <button
