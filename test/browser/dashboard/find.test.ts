@@ -139,9 +139,9 @@ test("the theme is kept, comes before the first paint, and counts for other page
   await page.goto(`${server.url}/dashboard/nodes`, { waitUntil: "commit" });
   await eventually(colour, dark);
   await page.close();
-  const again = await dashboard.page("/nodes");
-  await again.getByText("System", { exact: true }).click();
-  await eventually(() => again.evaluate("getComputedStyle(document.body).backgroundColor"), light);
+  const reopened = await dashboard.page("/nodes");
+  await reopened.getByText("System", { exact: true }).click();
+  await eventually(() => reopened.evaluate("getComputedStyle(document.body).backgroundColor"), light);
 });
 
 test("a page says how fresh it is, and since when it is not", async () => {
