@@ -66,7 +66,6 @@ export function Picker({ label, placeholder, value, onInput, picks, note }: Pick
   };
   return (
     <div class="picker">
-      {/* biome-ignore lint/a11y/useAriaPropsSupportedByRole: its role is in COMBOBOX */}
       <input
         ref={field}
         type="search"
