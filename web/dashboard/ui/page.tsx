@@ -53,7 +53,8 @@ export function Page({
           <h1 ref={heading} tabIndex={-1}>
             {title}
           </h1>
-          <span class="fresh">{mark ?? (!isMissing && <FreshMark />)}</span>
+          {/* With the data: a title that only then is whole would move it. */}
+          {isShown && <span class="fresh">{mark ?? (!isMissing && <FreshMark />)}</span>}
         </div>
         {isShown && !isMissing && actions && <div class="page-actions">{actions}</div>}
         {isShown && intro && <p class="muted page-intro">{intro}</p>}
