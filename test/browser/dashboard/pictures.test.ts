@@ -83,7 +83,12 @@ const outlineOf = (page: Page): Promise<string[]> =>
     ...[...document.querySelectorAll("nav, main, dialog, [role=grid]")].map(
       (one) => (one.getAttribute("role") ?? one.tagName.toLowerCase()) + " " + (one.getAttribute("aria-label") ?? "")),
     ...[...document.querySelectorAll("main h1, main h2, main label, main th[scope=col], main legend, nav a, main button.primary")].map(
-      (one) => one.tagName.toLowerCase() + " " + one.textContent.trim()),
+      (one) => {
+        const read = one.cloneNode(true);
+        // Marks and counts that screen readers leave out.
+        for (const hidden of read.querySelectorAll("[aria-hidden=true]")) hidden.remove();
+        return one.tagName.toLowerCase() + " " + read.textContent.trim();
+      }),
   ]`);
 
 interface Picture {
