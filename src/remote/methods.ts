@@ -195,6 +195,10 @@ const recordings: Listed<RecordingStore> = {
   finish: true,
   finishedUploads: true,
   noteMending: true,
+  putThumbnail: true,
+  putSpeech: true,
+  thumbnail: true,
+  speech: true,
   dueStayUploads: true,
   openUploadsOfStay: true,
   bytesUsed: true,
@@ -238,6 +242,7 @@ const clearing: Listed<ClearingStore> = {
   forgetOperators: true,
   forgetRooms: true,
   forgetRecordingNumbers: true,
+  forgetRecordingExtras: true,
 };
 
 const amounts: Listed<AmountStore> = { ofTables: true, ofApp: true, recordedBytes: true, bytes: true };

@@ -28,6 +28,11 @@ class Asked {
       forgetDeletedApps: forget("deletedApps"),
       forgetRooms: walk("rooms"),
       forgetRecordingNumbers: walk("recordingNumbers"),
+      forgetRecordingExtras: async () => {
+        this.calls.recordingExtras = (this.calls.recordingExtras ?? 0) + 1;
+        const removed = this.calls.recordingExtras <= 2 ? 1 : 0;
+        return { removed, next: removed > 0 ? { at: 0, id: "a" } : undefined };
+      },
     } as unknown as ClearingStore;
   }
 }
@@ -56,8 +61,9 @@ test("each kind has its own age, by the clock for deletions, and is removed in s
     usage: Date.UTC(2016, 11, 1) / 1000,
     deletedApps: NOW - 400 * DAY_MS,
   });
-  expect(Object.values(asked.calls)).toEqual([3, 3, 3, 3, 3, 3]);
-  expect(logged).toEqual([{ keys: 2, operators: 2, rooms: 2, recordingNumbers: 2, usage: 2, deletedApps: 2 }]);
+  expect(Object.values(asked.calls)).toEqual([3, 3, 3, 3, 3, 3, 3]);
+  const two = { recordingNumbers: 2, recordingExtras: 2, usage: 2, deletedApps: 2 };
+  expect(logged).toEqual([{ keys: 2, operators: 2, rooms: 2, ...two }]);
 });
 
 test("a clock that was set back makes everything younger", async () => {

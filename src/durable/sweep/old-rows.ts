@@ -60,6 +60,7 @@ export class OldRows {
       recordingNumbers: await this.walk((limit, from) =>
         clearing.forgetRecordingNumbers(before(RECORDING_NUMBER_DAYS), RECORDING_NUMBERS_MIN, limit, from),
       ),
+      recordingExtras: await this.walk((limit, from) => clearing.forgetRecordingExtras(limit, from)),
       usage: await this.repeat((limit) => clearing.forgetUsage(oldestPeriod(retentionMs()), limit)),
       deletedApps: await this.repeat((limit) => clearing.forgetDeletedApps(before(DELETED_APP_DAYS), limit)),
     };

@@ -168,6 +168,7 @@ export async function makeKit({
           ...sessions,
           type: "video",
           startTime: 100,
+          startedMs: 100_000,
           stay,
           source: "camera",
           sender: null,

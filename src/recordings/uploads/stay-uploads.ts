@@ -61,6 +61,7 @@ export class StayUploads {
       participantUsername: stay.name,
       type: TYPES[source],
       startTime: Math.floor(startedMs / 1000),
+      startedMs: Math.floor(startedMs),
       stay: stay.id,
       source,
       sender,

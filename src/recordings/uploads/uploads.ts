@@ -35,6 +35,7 @@ export type NewStayUpload = Pick<
   | "participantUsername"
   | "type"
   | "startTime"
+  | "startedMs"
   | "stay"
   | "source"
   | "sender"
@@ -77,6 +78,7 @@ export class Uploads {
       participantUsername: wanted.participantUsername,
       type: wanted.type,
       startTime: wanted.startTime ?? Math.floor(this.parts.nowMs() / 1000),
+      startedMs: null,
       stay: null,
       source: null,
       sender: null,

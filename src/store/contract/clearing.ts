@@ -48,6 +48,8 @@ export interface ClearingStore {
   forgetOperators(before: number, limit: number): Promise<number>;
   /** Forgets rooms that were archived before then, unless a recording or an upload names them. */
   forgetRooms(before: number, limit: number, from?: Walk): Promise<Walked>;
+  /** Forgets what belongs to no recording or upload: a node of an earlier version that removes these does not know of it. */
+  forgetRecordingExtras(limit: number, from?: Walk): Promise<Walked>;
   /** Forgets the numbers of recordings whose bytes were removed before then, except the newest `kept` numbers of each application. */
   forgetRecordingNumbers(before: number, kept: number, limit: number, from?: Walk): Promise<Walked>;
 }

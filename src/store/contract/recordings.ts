@@ -11,6 +11,7 @@
  * - `page` and `totalOf` MAY throw TooManyWaiting (base/fair-queue.ts) where many of the same application wait.
  */
 import type { AppId } from "../../base/ids.ts";
+import type { RecordingExtraStore } from "./recording-extras.ts";
 import type { RecordingType, Stored, UploadRow, UploadStore } from "./uploads.ts";
 
 export type {
@@ -61,6 +62,9 @@ export interface RecordingRow extends Omit<UploadRow, UploadOnly>, Omit<Completi
   readonly file: string | null;
   /** null: it was not made by the page of a meeting. */
   readonly mended: boolean | null;
+  readonly hasThumbnail: boolean;
+  /** How long its person spoke; null: that was not measured. */
+  readonly speechMs: number | null;
 }
 
 /** Absent fields do not filter. `room` is an id. */
@@ -86,7 +90,7 @@ export interface PageRequest {
   readonly isPatient?: boolean;
 }
 
-export interface RecordingStore extends UploadStore {
+export interface RecordingStore extends UploadStore, RecordingExtraStore {
   /**
    * Makes a recording of an upload, open or finished. If it has both a file of its own and a mended one, the place that is not used becomes
    * one to remove. undefined: there is no such upload, or it has another generation.

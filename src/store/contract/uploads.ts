@@ -25,6 +25,8 @@ export interface UploadRow {
   readonly type: RecordingType;
   /** Unix seconds. */
   readonly startTime: number;
+  /** Unix ms: when the recorder of a meeting's page was started; null: only the second is known. */
+  readonly startedMs: number | null;
   readonly locator: string;
   /** In bytes; null until a request names it. */
   readonly total: number | null;

@@ -150,6 +150,7 @@ const commonFields = (row: DbRow) => ({
   participantUsername: text(row.participant_username),
   type: text(row.type) as RecordingType,
   startTime: number(row.start_time),
+  startedMs: numberOrNull(row.started_ms),
 });
 
 export const toUpload = (row: DbRow): UploadRow => ({
@@ -179,4 +180,6 @@ export const toRecording = (row: DbRow): RecordingRow => ({
   completed: number(row.completed),
   file: textOrNull(row.file),
   mended: row.mended == null ? null : number(row.mended) === 1,
+  hasThumbnail: number(row.has_thumbnail) === 1,
+  speechMs: numberOrNull(row.speech_ms),
 });

@@ -34,6 +34,7 @@ const CLEARINGS: readonly Clearing[] = [
   // A node that did not know of the deletion yet may have added one.
   { table: "rooms", where: "app = $1 AND archived IS NULL", key: "id" },
   { table: "room_counters", where: "app = $1" },
+  { table: "recording_extras", where: "app = $1", key: "id" },
   { table: "deleted_recordings", where: "app = $1 AND removed IS NOT NULL", key: "id", order: "seq" },
   {
     table: "recording_counters",
@@ -78,6 +79,7 @@ const LEFT = [
   "room_counters",
   "uploads",
   "recordings",
+  "recording_extras",
   "recording_counters",
   "deleted_recordings",
   "files_to_remove",
@@ -217,6 +219,20 @@ export class SqlClearing implements ClearingStore {
         DELETE FROM rooms WHERE id IN ${tx(found.map(({ id }) => String(id)))}
           AND NOT EXISTS (SELECT 1 FROM recordings r WHERE r.app = rooms.app AND r.room = rooms.id)
           AND id NOT IN (SELECT u.room FROM uploads u WHERE u.ended IS NULL)
+        RETURNING id`;
+      return { removed: removed.length, next: nextOf(found, limit) };
+    });
+  }
+
+  forgetRecordingExtras(limit: number, from: Walk = START): Promise<Walked> {
+    return this.removing(async (tx) => {
+      const found: DbRow[] = await tx`
+        SELECT id, 0 AS at FROM recording_extras WHERE id > ${from.id} ORDER BY id LIMIT ${limit}`;
+      if (found.length === 0) return NOTHING;
+      const removed: DbRow[] = await tx`
+        DELETE FROM recording_extras WHERE id IN ${tx(found.map(({ id }) => String(id)))}
+          AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.id = recording_extras.id AND u.ended IS NULL)
+          AND NOT EXISTS (SELECT 1 FROM recordings r WHERE r.id = recording_extras.id)
         RETURNING id`;
       return { removed: removed.length, next: nextOf(found, limit) };
     });

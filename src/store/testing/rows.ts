@@ -66,6 +66,7 @@ export const uploadRow = (id: string, fields: Partial<UploadRow> = {}): UploadRo
   participantUsername: "ann",
   type: "video",
   startTime: 100,
+  startedMs: null,
   locator: "t",
   total: null,
   touched: 1000,

@@ -15,6 +15,7 @@ import { meetingEndsSuite } from "./suite-meeting-ends.ts";
 import { meetingListsSuite } from "./suite-meeting-lists.ts";
 import { meetingRecordingsSuite } from "./suite-meeting-recordings.ts";
 import { operatorsSuite } from "./suite-operators.ts";
+import { recordingExtrasSuite } from "./suite-recording-extras.ts";
 import { recordingsSuite } from "./suite-recordings.ts";
 import { roomsSuite } from "./suite-rooms.ts";
 import { stayUploadsSuite } from "./suite-stay-uploads.ts";
@@ -37,6 +38,7 @@ const PARTS: Readonly<Record<string, (newPlace: NewPlace) => void>> = {
   "lists of meetings": meetingListsSuite,
   lobby: lobbySuite,
   recordings: recordingsSuite,
+  "extras of recordings": recordingExtrasSuite,
   "uploads of stays": stayUploadsSuite,
   "held members": heldMembersSuite,
   "what is removed for good": clearingSuite,

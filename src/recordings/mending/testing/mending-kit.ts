@@ -31,6 +31,7 @@ export async function finishedUpload(kit: Kit, bytes: Uint8Array<ArrayBuffer>, s
     participantUsername: "ann",
     type: "video",
     startTime,
+    startedMs: null,
     stay: STAY,
     source: "camera",
     sender: null,

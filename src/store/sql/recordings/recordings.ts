@@ -14,10 +14,12 @@ import { GUEST_RECORDING_MIN_BYTES as LEAST } from "../../contract/uploads.ts";
 import type { Database } from "../../engines/database.ts";
 import { appId, type DbRow, searchable, toRecording, toUpload } from "../../engines/rows.ts";
 import { Outbox } from "../webhooks/outbox.ts";
+import { extrasOf, removeExtras } from "./extra-rows.ts";
+import { SqlRecordingExtras } from "./extras.ts";
 import { RecordingLists } from "./listing.ts";
-import { addFileToRemove, SqlUploads } from "./uploads.ts";
+import { addFileToRemove } from "./uploads.ts";
 
-export class SqlRecordings extends SqlUploads implements RecordingStore {
+export class SqlRecordings extends SqlRecordingExtras implements RecordingStore {
   private readonly lists: RecordingLists;
 
   constructor(
@@ -39,19 +41,23 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
           RETURNING *`;
         const [upload] = uploads.map(toUpload);
         if (!upload) return undefined;
-        const guestBytes = upload.byGuest ? Math.max(made.sizeInBytes, LEAST) : 0;
+        const extras = await extrasOf(tx, id);
+        const bytes = made.sizeInBytes + extras.bytes;
+        const guestBytes = upload.byGuest ? Math.max(bytes, LEAST) : 0;
         const counters: DbRow[] = await tx`
-          UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1, bytes = bytes + ${made.sizeInBytes},
+          UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1, bytes = bytes + ${bytes},
             guest_bytes = guest_bytes + ${guestBytes}
           WHERE app = ${upload.app}
           RETURNING last_seq`;
         const rows: DbRow[] = await tx`
           INSERT INTO recordings (id, app, seq, room, participant_session, meeting_session, participant_username, type,
-            start_time, end_time, file_name, format, size_in_bytes, completed, file, mended, by_guest)
+            start_time, end_time, file_name, format, size_in_bytes, completed, file, mended, by_guest,
+            started_ms, extra_bytes, has_thumbnail, speech_ms)
           VALUES (${id}, ${upload.app}, ${Number(counters[0]?.last_seq)}, ${upload.room}, ${upload.participantSession},
             ${upload.meetingSession}, ${upload.participantUsername}, ${upload.type}, ${upload.startTime}, ${made.endTime},
             ${made.fileName}, ${made.format}, ${made.sizeInBytes}, ${made.completed}, ${made.file ?? null},
-            ${made.mended === undefined ? null : Number(made.mended)}, ${upload.byGuest ? 1 : 0})
+            ${made.mended === undefined ? null : Number(made.mended)}, ${upload.byGuest ? 1 : 0},
+            ${upload.startedMs}, ${extras.bytes}, ${extras.hasThumbnail ? 1 : 0}, ${extras.speechMs})
           RETURNING *, (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = ${upload.app}) AS is_hooked`;
         await this.tell(tx, "recording.ready", rows, made.completed);
         // The file of the upload, if the recording has another one; else the file that mending has begun.
@@ -119,10 +125,10 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
       await tx`UPDATE recording_counters SET bytes = 0, guest_bytes = 0`;
       await tx`
         UPDATE recording_counters
-        SET bytes = COALESCE((SELECT SUM(r.size_in_bytes) FROM recordings r WHERE r.app = recording_counters.app), 0),
+        SET bytes = COALESCE((SELECT SUM(r.size_in_bytes + r.extra_bytes) FROM recordings r WHERE r.app = recording_counters.app), 0),
           guest_bytes = COALESCE((
-            SELECT SUM(r.by_guest * CASE WHEN r.size_in_bytes < ${LEAST} THEN ${LEAST} ELSE r.size_in_bytes END)
-            FROM recordings r WHERE r.app = recording_counters.app), 0)`;
+            SELECT SUM(r.by_guest * CASE WHEN r.size_in_bytes + r.extra_bytes < ${LEAST} THEN ${LEAST}
+              ELSE r.size_in_bytes + r.extra_bytes END) FROM recordings r WHERE r.app = recording_counters.app), 0)`;
     });
   }
 
@@ -132,10 +138,12 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
       const rows: DbRow[] = await tx`
         DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)}
         RETURNING *, (SELECT COUNT(*) FROM webhook_apps w WHERE w.app = ${app}) AS is_hooked`;
-      const bytes = rows.reduce((sum, row) => sum + Number(row.size_in_bytes), 0);
-      const guestBytes = rows.reduce(
-        (sum, row) => sum + Math.max(Number(row.size_in_bytes), LEAST) * Number(row.by_guest),
-        0,
+      const bytesOf = (row: DbRow): number => Number(row.size_in_bytes) + Number(row.extra_bytes);
+      const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 0);
+      const guestBytes = rows.reduce((sum, row) => sum + Math.max(bytesOf(row), LEAST) * Number(row.by_guest), 0);
+      await removeExtras(
+        tx,
+        rows.map(({ id }) => String(id)),
       );
       for (const { id, seq, file } of rows) {
         await tx`

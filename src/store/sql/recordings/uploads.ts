@@ -12,6 +12,7 @@ import {
 } from "../../contract/uploads.ts";
 import type { Database } from "../../engines/database.ts";
 import { appId, type DbRow, searchable, toUpload } from "../../engines/rows.ts";
+import { removeExtras } from "./extra-rows.ts";
 import { UploadCache } from "./upload-cache.ts";
 
 export class SqlUploads implements UploadStore {
@@ -249,6 +250,7 @@ export class SqlUploads implements UploadStore {
             AND generation = COALESCE(${generation}, generation) RETURNING *`;
         const [row] = rows.map(toUpload);
         if (!row) return false;
+        await removeExtras(tx, [row.id]);
         // A finished file would be treated as a stray, because it may be that of a recording which a restored backup does not know.
         if (row.finished !== null) await addFileToRemove(tx, row.app, row.id);
         if (row.mendedAs !== null) await addFileToRemove(tx, row.app, row.mendedAs);
@@ -318,8 +320,8 @@ async function lockCounter(tx: SQL, app: AppId): Promise<void> {
 async function insertUpload(tx: SQL, row: UploadRow): Promise<void> {
   await tx`
     INSERT INTO uploads (id, app, room, participant_session, meeting_session, participant_username, type, start_time,
-      ticket, total, touched, ended, kept, stay, source, sender, by_guest)
+      ticket, total, touched, ended, kept, stay, source, sender, by_guest, started_ms)
     VALUES (${row.id}, ${row.app}, ${row.room}, ${row.participantSession}, ${row.meetingSession},
       ${row.participantUsername}, ${row.type}, ${row.startTime}, ${row.locator}, ${row.total}, ${row.touched}, ${null}, 0,
-      ${row.stay}, ${row.source}, ${row.sender}, ${row.byGuest ? 1 : 0})`;
+      ${row.stay}, ${row.source}, ${row.sender}, ${row.byGuest ? 1 : 0}, ${row.startedMs})`;
 }
