@@ -28,6 +28,8 @@ export const TOKEN_CHECKS_PER_REQUEST = 5;
 /** Recordings that are sent to operators at the same time: from a bucket with a piece of 2 MiB of each in memory, from a folder with a smaller one. */
 export const BUCKET_DOWNLOADS_MAX = 16;
 export const FOLDER_DOWNLOADS_MAX = 64;
+/** An answer to a player of many files has at most this: browsers take that much off a connection, also while they want no more of it. */
+export const FILE_PIECE_BYTES = 512 * KIB;
 /** Backups, of which a piece of up to 8 MiB is in memory. */
 export const BACKUP_DOWNLOADS_MAX = 4;
 /** A client of a backup that takes nothing for this long is cut: meanwhile no other backup is made, and no deleted recording is removed. */
@@ -53,6 +55,8 @@ export const BODY_FIELDS_MAX = 500;
 export const BODY_VALUES_MAX = 10_000;
 /** Bodies of a few short fields: completing an upload, signing in. */
 export const COMPLETE_BODY_MAX_BYTES = 4 * KIB;
+/** SPEECH_INTERVALS_MAX intervals, each with two numbers of eight digits. */
+export const SPEECH_BODY_MAX_BYTES = 64 * KIB;
 export const SIGN_IN_BODY_MAX_BYTES = 4 * KIB;
 /** Bounds a path whose name may hold slashes. A channel has 256 bytes, each of which may be sent as three characters. */
 export const SLASHED_PATH_MAX_CHARS = 4 * KIB;

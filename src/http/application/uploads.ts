@@ -1,18 +1,16 @@
 /** Uploads over HTTP: begun and completed with the secret key, written through a signed address without it. */
 import { z } from "zod";
-import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
 import { lazily } from "../../base/lazily.ts";
 import type { StayRecorders } from "../../meetings/stays/recorders.ts";
 import { Problem } from "../../protocol/codes.ts";
-import { type Links, NO_APP } from "../../recordings/files/links.ts";
+import type { Links } from "../../recordings/files/links.ts";
 import { type ContentRange, parseContentRange } from "../../recordings/files/range.ts";
 import type { Recordings } from "../../recordings/recordings.ts";
-import { isObjectId } from "../../recordings/storage/storage.ts";
 import type { StayUploads } from "../../recordings/uploads/stay-uploads.ts";
 import type { Sent, Uploads } from "../../recordings/uploads/uploads.ts";
-import type { AppRow } from "../../store/contract/store.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
 import { type StayCaller, serverOrStay } from "../guards/stay.ts";
+import { uploadGuard } from "../guards/upload.ts";
 import type { UploadRates } from "../guards/upload-rates.ts";
 import { COMPLETE_BODY_MAX_BYTES } from "../limits.ts";
 import type { Call } from "../request/call.ts";
@@ -66,7 +64,7 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
     }),
     endpoint({
       tag,
-      guard: guards.signed,
+      guard: uploadGuard(guards, links, nowMs),
       method: "PUT",
       path: "/api/v1/upload/:id",
       summary:
@@ -87,21 +85,13 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
         "internal_error",
         "insufficient_storage",
       ],
-      handle: async (call, { caller, recheck }) => {
-        const query = queryOf(call.request);
-        const gen = generationIn(query.get("gen"));
-        const proof = query.get("proof") ?? "";
-        // An id with other characters could make the text that the proof of another one signs.
-        const isProven = isObjectId(idOf(call)) && links.isUploadProof(caller?.id ?? NO_APP, idOf(call), proof, gen);
-        if (!isProven || !caller) throw new Problem("link_not_valid");
-        call.isAuthenticated = true;
-        // Only the uploads of stays name a generation. It may end while a body is being sent.
-        const check = gen === undefined ? undefined : () => checkGeneration(recheck(), gen, nowMs());
-        check?.();
+      handle: async (call, { caller: { app, upload }, recheck }) => {
+        // The generation of an upload of a stay may end while a body is being sent.
+        const check = queryOf(call.request).has("gen") ? () => void recheck() : undefined;
         const sent = { ...sentIn(call), check };
         try {
-          const write = (): Promise<number> => uploads.write(caller.id, idOf(call), sent);
-          return { offset: await rates.counted(call, idOf(call), bytesOf(sent), write) };
+          const write = (): Promise<number> => uploads.write(app.id, upload, sent);
+          return { offset: await rates.counted(call, upload, bytesOf(sent), write) };
         } finally {
           call.restoreIdleTimeout();
         }
@@ -147,14 +137,6 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
     }),
   ];
 }
-
-function checkGeneration(app: AppRow | undefined, gen: number, nowMs: number): void {
-  if (app && !isLiveRoomToken(app, { gen }, nowMs))
-    throw new Problem("link_not_valid", "The application's secret key has been rotated since the upload began.");
-}
-
-/** What is no number gives one that no link was signed with. */
-const generationIn = (text: string | null): number | undefined => (text === null ? undefined : Number(text));
 
 /** What the request brings. A question for the offset brings nothing, whatever length it announces: its body is not read. */
 const bytesOf = ({ range, length = 0 }: Sent): number => (range?.kind === "query" ? 0 : length);

@@ -4,9 +4,11 @@ import type { Operator } from "../../access/operators/operator.ts";
 import { type Infer, lazily } from "../../base/lazily.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { RECORDINGS_PAGE_DEFAULT, RECORDINGS_PAGE_MAX } from "../../recordings/budgets/limits.ts";
+import type { Span } from "../../recordings/files/range.ts";
 import { FOLDER_PIECE_BYTES, type Recordings } from "../../recordings/recordings.ts";
 import type { MeetingRow } from "../../store/contract/meetings.ts";
 import type { RecordingRow } from "../../store/contract/recordings.ts";
+import { FILE_PIECE_BYTES } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 import { queryOf } from "../request/query.ts";
 import type { FileDownloads } from "../response/file-downloads.ts";
@@ -199,7 +201,15 @@ export function adminRecordingEndpoints(
       path: `${one}/file`,
       summary: "The bytes of a recording, whole or in part (Range), from the folder or the bucket; role admin only",
       query: () =>
-        z.object({ download: z.literal("1").optional().describe("1: as a download, not shown in the page") }),
+        z.object({
+          download: z.literal("1").optional().describe("1: as a download, not shown in the page"),
+          pieces: z
+            .literal("1")
+            .optional()
+            .describe(
+              `1: an answer to Range has at most ${FILE_PIECE_BYTES / 1024} KB. Browsers open six connections, and a player of many files would hold them all`,
+            ),
+        }),
       ...FILE_ANSWER,
       problems: ["forbidden", "not_found", "range_not_satisfiable"],
       handle: async (call, { caller, query, recheck }) => {
@@ -211,7 +221,7 @@ export function adminRecordingEndpoints(
         const row = await inControlPlane(recordings.get(app.id, idOf(call)));
         const file = await recordings.file(row);
         const streams = file ? fileDownloads.ofFolder : fileDownloads.ofBucket;
-        return fileResponse(call, row, query.download ? "download" : "view", async (span, contentType) => {
+        const bodyOf = async (span: Span, contentType: string): Promise<Blob | ReadableStream | null> => {
           const isHead = call.request.method === "HEAD";
           // A part that is as small as a piece is not cut anyway, and so has its length in the response.
           if (file && (isHead || span.last - span.first < FOLDER_PIECE_BYTES))
@@ -226,7 +236,9 @@ export function adminRecordingEndpoints(
               logIncomplete: (error) => logIncomplete(call, error),
             }),
           );
-        });
+        };
+        const partMaxBytes = query.pieces && FILE_PIECE_BYTES;
+        return fileResponse(call, row, query.download ? "download" : "view", bodyOf, partMaxBytes);
       },
     }),
   ];

@@ -124,7 +124,8 @@ function decode(bytes: Uint8Array): string {
 }
 
 /** Holds at most `max` bytes, whether or not Content-Length announces the size. */
-async function readBytes(request: Request, max: number): Promise<Uint8Array> {
+/** Throws if there are more. */
+export async function readBytes(request: Request, max: number): Promise<Uint8Array> {
   const tooLarge = (): Problem => new Problem("body_too_large", `The body is over ${max} bytes.`);
   const announced = request.headers.get("content-length");
   if (announced !== null && Number(announced) > max) throw tooLarge();

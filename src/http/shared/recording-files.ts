@@ -16,12 +16,13 @@ export const FILE_ANSWER = {
 
 type Body = Blob | ReadableStream | null;
 
-/** `bodyOf` returns the bytes of a part of the file. */
+/** `bodyOf` returns the bytes of a part of the file; one that was asked for with Range is cut to `partMaxBytes`. */
 export async function fileResponse(
   call: Call,
   row: RecordingRow,
   wanted: Disposition,
   bodyOf: (span: Span, contentType: string) => Promise<Body>,
+  partMaxBytes = Number.POSITIVE_INFINITY,
 ): Promise<Response> {
   const size = row.sizeInBytes;
   const etag = `"${row.id}"`;
@@ -40,13 +41,16 @@ export async function fileResponse(
     call.headers["Content-Range"] = `bytes */${size}`;
     throw new Problem("range_not_satisfiable", `The file has ${size} bytes.`);
   }
-  const part = span === "all" ? { first: 0, last: size - 1 } : span;
+  const part =
+    span === "all"
+      ? { first: 0, last: size - 1 }
+      : { first: span.first, last: Math.min(span.last, span.first + partMaxBytes - 1) };
   const body = await bodyOf(part, contentType);
   call.allowPauses();
   if (span === "all") return new Response(body, { headers });
   return new Response(body, {
     status: 206,
-    headers: { ...headers, "Content-Range": `bytes ${span.first}-${span.last}/${size}` },
+    headers: { ...headers, "Content-Range": `bytes ${part.first}-${part.last}/${size}` },
   });
 }
 

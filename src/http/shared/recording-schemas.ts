@@ -87,6 +87,10 @@ export const recording = lazily(() =>
       sizeInBytes: z.int(),
       type: z.enum(types),
       startTime: unixSeconds(),
+      startTimeMs: z
+        .int()
+        .optional()
+        .describe("Unix milliseconds; only for recordings made by a meeting's page: it aligns those of one meeting"),
       endTime: unixSeconds(),
       mended: z
         .boolean()
@@ -94,6 +98,8 @@ export const recording = lazily(() =>
         .describe(
           "Only for recordings made by a meeting's page; false: the file is unchanged, without duration and index",
         ),
+      hasThumbnail: z.literal(true).optional(),
+      speechMs: z.int().optional().describe("How long its person spoke, in milliseconds; absent: not measured"),
     })
     .meta({ id: "Recording" }),
 );
@@ -111,8 +117,12 @@ export const recordingFields = (row: RecordingRow): Infer<typeof recording> => (
   sizeInBytes: row.sizeInBytes,
   type: row.type,
   startTime: row.startTime,
+  ...(row.startedMs != null && { startTimeMs: row.startedMs }),
   endTime: row.endTime,
   ...(row.mended !== null && { mended: row.mended }),
+  // Webhooks may have kept a row that an earlier version wrote.
+  ...(row.hasThumbnail && { hasThumbnail: true as const }),
+  ...(row.speechMs != null && { speechMs: row.speechMs }),
 });
 
 export const idOf = (call: Call): string => call.params.id ?? "";

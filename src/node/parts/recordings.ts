@@ -7,6 +7,7 @@ import { ConfigError } from "../../config/load.ts";
 import { type Config, SETTINGS } from "../../config/settings.ts";
 import { STAY_UPLOADS_SWEEP_EVERY_MS } from "../../recordings/budgets/limits.ts";
 import { RecordingMetrics } from "../../recordings/budgets/metrics.ts";
+import { RecordingExtras } from "../../recordings/extras/extras.ts";
 import { Links } from "../../recordings/files/links.ts";
 import { MendingFolder } from "../../recordings/mending/folder.ts";
 import { MendOne } from "../../recordings/mending/mend-one.ts";
@@ -38,6 +39,7 @@ export interface RecordingService {
   readonly storageName: string;
   readonly uploads: Uploads;
   readonly recordings: Recordings;
+  readonly extras: RecordingExtras;
   readonly links: Links;
   readonly stayUploads: StayUploads;
   /** Whether the storage can be used now. */
@@ -148,6 +150,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     storageName: storage.name,
     uploads,
     recordings,
+    extras: new RecordingExtras({ store: rows, nowMs }),
     links,
     stayUploads,
     state: health.state,

@@ -37,6 +37,7 @@ GET    /apps/:app/recordings                                              app
 DELETE /apps/:app/recordings/:id                                          app
 GET    /apps/:app/recordings/:id                                          app
 GET    /apps/:app/recordings/:id/file                                     app
+GET    /apps/:app/recordings/:id/thumbnail                                app
 GET    /apps/:app/rooms                                                   app
 POST   /apps/:app/rooms                                                   app
 DELETE /apps/:app/rooms/:roomName                                         app
@@ -50,6 +51,7 @@ POST   /apps/:app/rooms/:roomName/recording/stop                          app
 GET    /apps/:app/rooms/:roomName/webhook-secrets                         app
 GET    /apps/:app/secret-key                                              app
 POST   /apps/:app/secret-key/rotate                                       app
+GET    /apps/:app/speech                                                  app
 GET    /apps/:app/usage                                                   app
 GET    /apps/:app/webhooks                                                app
 POST   /apps/:app/webhooks                                                app

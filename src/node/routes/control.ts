@@ -22,6 +22,7 @@ import { seriesEndpoints } from "../../http/control/live/series.ts";
 import { tailEndpoint } from "../../http/control/live/tail.ts";
 import { adminMeetingEndpoints } from "../../http/control/meetings.ts";
 import { operatorEndpoints } from "../../http/control/operators.ts";
+import { adminRecordingExtraEndpoints } from "../../http/control/recording-extras.ts";
 import { adminRecordingEndpoints } from "../../http/control/recordings.ts";
 import { adminRoomEndpoints } from "../../http/control/rooms.ts";
 import { settingsEndpoint } from "../../http/control/settings.ts";
@@ -192,6 +193,11 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
       audit,
       nowMs,
       logIncomplete,
+    }),
+    ...adminRecordingExtraEndpoints(guards, {
+      appIn,
+      recordings: parts.recordings.recordings,
+      extras: parts.recordings.extras,
     }),
     ...adminRoomEndpoints(guards, { appIn, rooms: parts.rooms.rooms, audit }),
     ...meetingEndpoints(parts, guards, audit),

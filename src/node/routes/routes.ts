@@ -6,6 +6,7 @@ import { fileEndpoints } from "../../http/application/files.ts";
 import { meetingActEndpoints } from "../../http/application/meeting-acts.ts";
 import { meetingJoinEndpoints } from "../../http/application/meeting-joins.ts";
 import { meetingSessionEndpoints } from "../../http/application/meeting-sessions.ts";
+import { recordingExtraEndpoints } from "../../http/application/recording-extras.ts";
 import { recordingEndpoints } from "../../http/application/recordings.ts";
 import { roomEndpoints } from "../../http/application/rooms.ts";
 import { applicationRoutes } from "../../http/application/routes.ts";
@@ -181,11 +182,12 @@ function applicationEndpoints(parts: RouteParts, responses: StreamedResponses): 
   const logIncomplete: LogIncomplete = (call, error) => pipeline.logIncompleteResponse("/api/v1/rooms", call, error);
   const audit = makeAppAudit(parts.auditTrail);
   const { rooms, accessTokens } = parts.rooms;
-  const { recordings, uploads, links, stayUploads } = parts.recordings;
+  const { recordings, extras, uploads, links, stayUploads } = parts.recordings;
   const { stayTokens } = parts.meetings.services;
   const recorders = new StayRecorders({ store: parts.store.meetings, stayTokens, uploads: stayUploads, nowMs });
   const rates: MakeRates = (name) => new MeetingRates(name, parts.throttle, unauthenticated);
   const stay: MakeStayGuard = (name, keptMs = 0) => stayGuard({ guards, stayTokens, rates: rates(name), keptMs });
+  const uploadRates = new UploadRates(parts.throttle);
   return [
     ...roomEndpoints(guards, { rooms, responses, logIncomplete, audit }),
     ...accessTokenEndpoints(guards, accessTokens),
@@ -199,9 +201,10 @@ function applicationEndpoints(parts: RouteParts, responses: StreamedResponses): 
       stayUploads,
       recorders,
       stay: stay("recording-complete", stayUploads.keptMs),
-      rates: new UploadRates(parts.throttle),
+      rates: uploadRates,
       nowMs,
     }),
+    ...recordingExtraEndpoints(guards, { extras, recordings, links, rates: uploadRates, nowMs }),
     ...fileEndpoints(guards, { recordings, links, nowMs }),
     ...applicationWebhookEndpoints(guards, {
       ...parts.webhooks,

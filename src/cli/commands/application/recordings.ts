@@ -29,6 +29,9 @@ interface Recording {
   readonly endTime: number;
   /** Only of recordings that a page of a meeting has made. */
   readonly mended?: boolean;
+  readonly hasThumbnail?: boolean;
+  /** Absent: not measured. */
+  readonly speechMs?: number;
 }
 
 interface Page {
@@ -66,6 +69,7 @@ const describe = (one: Recording, room: string): string =>
     started: time(one.startTime),
     ended: time(one.endTime),
     length: humanSeconds(one.endTime - one.startTime),
+    spoke: one.speechMs === undefined ? undefined : humanSeconds(one.speechMs / 1000),
     mended: mendedText(one),
   });
 
