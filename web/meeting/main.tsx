@@ -8,6 +8,7 @@ import { apiOf } from "./page/api.ts";
 import { framingOf } from "./page/frame.ts";
 import { kept } from "./page/storage.ts";
 import { warnWhilePending } from "./recording/leaving.ts";
+import { observeLater } from "./recording/observe-later.ts";
 import { hasRuns } from "./recording/opfs.ts";
 import { startRecorder } from "./recording/recorder.ts";
 import { UploadWorkerClient } from "./recording/upload-worker-client.ts";
@@ -22,7 +23,7 @@ import { Visit } from "./visit/visit.ts";
 
 const carried = takeFromAddress();
 const roomName = roomNameIn(location.pathname);
-const { origins = "", lang = "", ice = "", expires = "", uploads: worker = "" } = document.body.dataset;
+const { origins = "", lang = "", ice = "", expires = "", uploads: worker = "", observer = "" } = document.body.dataset;
 const listed = (text: string): string[] => text.split(" ").filter((one) => one !== "");
 
 const framing = framingOf(window, listed(origins), roomName);
@@ -36,6 +37,7 @@ const visit = new Visit({
   makeEngine: makeMesh,
   uploads,
   startRecorder,
+  observe: observeLater(observer),
   token: carried.token,
   isFramed: framing.isFramed,
   expiresAt: Number(expires) || undefined,

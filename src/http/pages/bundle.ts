@@ -25,6 +25,9 @@ export type PageName = (typeof PAGES)[number];
 /** Uploads the recordings of a meeting: a script of its own, beside the page's. */
 const UPLOAD_WORKER = "meeting/recording/upload-worker.ts";
 
+/** Takes a thumbnail of what is recorded, and measures speech: loaded by a page that records. */
+const OBSERVER = "meeting/recording/observe.ts";
+
 /** Texts of a meeting in other languages than English: files of their own, of which a visitor loads one. */
 const TEXTS = ["de", "fr", "es"];
 
@@ -109,7 +112,7 @@ function keptParts({ pages, assets, client }: Bundle): Omit<Manifest, "stamp" | 
 }
 
 async function build(): Promise<Bundle> {
-  const [texts, workers, languages, noRooms, [client], [recover], plots, dashboard] = await Promise.all([
+  const [texts, workers, observers, languages, noRooms, [client], [recover], plots, dashboard] = await Promise.all([
     bundled("the pages of web/", {
       entrypoints: PAGES.map((name) => join(WEB, name, "index.html")),
       root: WEB,
@@ -119,6 +122,10 @@ async function build(): Promise<Bundle> {
     }),
     bundled("the upload worker", {
       entrypoints: [join(WEB, UPLOAD_WORKER)],
+      naming: { entry: "[name]-[hash].[ext]" },
+    }),
+    bundled("what looks at recordings", {
+      entrypoints: [join(WEB, OBSERVER)],
       naming: { entry: "[name]-[hash].[ext]" },
     }),
     bundled("the texts of meetings", {
@@ -146,6 +153,7 @@ async function build(): Promise<Bundle> {
   ]);
   // They are loaded by their addresses, which the bundler does not write into the pages by itself.
   const worker = `${ASSETS_PATH}${workers[0]?.[0] ?? ""}`;
+  const observer = `${ASSETS_PATH}${observers[0]?.[0] ?? ""}`;
   const addresses = languages
     .map(([path]) => `${path.split("-")[0]}=${ASSETS_PATH}${path}`)
     .sort()
@@ -156,6 +164,7 @@ async function build(): Promise<Bundle> {
   const htmlOf = (name: PageName): string =>
     (texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "")
       .replace('data-uploads=""', `data-uploads="${worker}"`)
+      .replace('data-observer=""', `data-observer="${observer}"`)
       .replace('data-texts=""', `data-texts="${addresses}"`)
       .replace('data-no-room=""', `data-no-room="${noRoom}"`)
       .replace('data-plots=""', `data-plots="${plot}"`)
@@ -166,6 +175,7 @@ async function build(): Promise<Bundle> {
   const files = [
     ...texts.filter(([path]) => !path.endsWith(".html")),
     ...workers,
+    ...observers,
     ...languages,
     ...noRooms,
     ...plots,

@@ -70,11 +70,19 @@ const withToken = (token: string, method: string, body: object): RequestInit => 
   body: JSON.stringify(body),
 });
 
+/** What a recording has beside its file. */
+export type Beside =
+  | { readonly what: "thumbnail"; readonly body: Uint8Array<ArrayBuffer> }
+  /** As JSON. */
+  | { readonly what: "speech"; readonly body: string };
+
 export interface RunCalls {
   begin(token: string, startedMsAgo: number): Promise<Answer>;
   /** Resolves to how many bytes the service holds. */
   ask(url: string): Promise<Answer>;
   put(url: string, bytes: Uint8Array<ArrayBuffer>, first: number): Promise<Answer>;
+  /** What goes beside the bytes. */
+  putBeside(url: string, beside: Beside): Promise<Answer>;
   /** The queue is empty: the service completes the recording. */
   finish(token: string, id: string): Promise<Answer>;
 }
@@ -87,6 +95,12 @@ export function callsOf(origin: string, { roomName, source }: RunNotes, sent: Se
     begin: (token, startedMsAgo) => sent(url, withToken(token, "POST", { source, startedMsAgo })),
     ask: (to) => put(to, "*"),
     put: (to, bytes, first) => put(to, `${first}-${first + bytes.length - 1}`, bytes),
+    putBeside: (to, { what, body }) =>
+      sent(to.replace("?", `/${what}?`), {
+        method: "PUT",
+        headers: { "Content-Type": what === "thumbnail" ? "image/jpeg" : "application/json" },
+        body,
+      }),
     finish: (token, id) => sent(url, withToken(token, "DELETE", { _id: id })),
   };
 }

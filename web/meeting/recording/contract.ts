@@ -4,6 +4,7 @@
  * file system.
  */
 import type { ReadonlySignal } from "@preact/signals";
+import type { Interval } from "./speech-log.ts";
 
 /** Camera and microphone are recorded together as `camera`; `microphone`: there is no camera. */
 export type Source = "camera" | "microphone" | "screen";
@@ -48,6 +49,10 @@ export interface Uploads {
   /** Parts arrive in order; `durationMs` of recorded time. */
   part(run: string, data: Blob, durationMs: number): void;
   end(run: string): void;
+  /** A small picture of what the run records; the last one is kept. Before its end. */
+  thumbnail(run: string, jpeg: Blob): void;
+  /** When its person has spoken, from the start of the run. Before its end. */
+  speech(run: string, intervals: readonly Interval[]): void;
   /** A later connect token of the same stay. */
   setToken(stay: string, token: string): void;
   /** Finishes what an earlier page of this origin has left. */
@@ -55,3 +60,25 @@ export interface Uploads {
   /** A run of this page has failed. */
   onFailed(listener: (run: string, why: Failure) => void): () => void;
 }
+
+/** A run that is recorded, as it is looked at beside its recorder. */
+export interface ObservedRun {
+  readonly tracks: readonly MediaStreamTrack[];
+  readonly isMuted: boolean;
+  /** On the clock of `performance.now()`. */
+  readonly startedMs: number;
+}
+
+export interface RunObservation {
+  setMuted(isMuted: boolean): void;
+  stop(): void;
+}
+
+/** Never throws. */
+export type RunObserver = (
+  run: ObservedRun,
+  sink: {
+    readonly thumbnail: (jpeg: Blob) => void;
+    readonly speech: (intervals: readonly Interval[]) => void;
+  },
+) => RunObservation;

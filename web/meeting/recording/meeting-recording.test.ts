@@ -65,6 +65,18 @@ test("people inside are asked, and nothing of them is recorded before they agree
   expect([fakes.visit.session.recording.value?.hasAgreed, live(fakes)]).toEqual([false, []]);
 });
 
+test("what is recorded is looked at as well, mute or not, and what was heard is sent before its end", async () => {
+  const fakes = await inside();
+  notice(fakes, true);
+  expect(fakes.observations).toEqual([]);
+  fakes.visit.recording.agree();
+  await fakes.visit.toggle("audio");
+  expect(fakes.observations).toEqual([{ isMuted: true, isStopped: false }]);
+  notice(fakes, false);
+  expect(fakes.observations).toEqual([{ isMuted: true, isStopped: true }]);
+  expect(fakes.uploads.spoken).toEqual([[[100, 900]]]);
+});
+
 test("another recording that began at once, or while the connection was lost, is asked about", async () => {
   const fakes = await inside();
   notice(fakes, true);

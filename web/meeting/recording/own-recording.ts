@@ -1,7 +1,7 @@
 /** Records what the page sends, as long as it may: one recorder per planned run, begun and ended as devices come and go. */
 import { effect, type Signal, signal } from "@preact/signals";
 import type { OwnMedia } from "../session/own-media.ts";
-import type { Failure, Uploads } from "./contract.ts";
+import type { Failure, RunObservation, RunObserver, Uploads } from "./contract.ts";
 import { isSameRun, type PlannedRun, plannedRuns } from "./plan.ts";
 import { CannotRecord, type RunRecorder, type startRecorder } from "./recorder.ts";
 
@@ -9,6 +9,7 @@ export interface OwnRecordingParts {
   readonly media: OwnMedia;
   readonly uploads: Uploads;
   readonly startRecorder: typeof startRecorder;
+  readonly observe: RunObserver;
   readonly roomName: string;
 }
 
@@ -23,6 +24,7 @@ interface LiveRun {
   readonly id: string;
   readonly planned: PlannedRun;
   readonly recorder: RunRecorder;
+  readonly observation: RunObservation;
 }
 
 /** A camera that is being opened: otherwise each entry would make a short recording of the microphone alone. */
@@ -78,7 +80,7 @@ export class OwnRecording {
   stop(): void {
     this.#end?.();
     this.#end = undefined;
-    for (const { recorder } of this.#live) recorder.stop();
+    for (const live of this.#live) stopRun(live);
     this.#setLive([]);
   }
 
@@ -89,8 +91,8 @@ export class OwnRecording {
     const isCameraComing = media.starting.value.includes("video");
     const planned = plannedRuns(media.tracks.value, isMuted);
     const kept = this.#live.filter((live) => planned.some((one) => isSameRun(one, live.planned)));
-    for (const { recorder } of this.#live.filter((live) => !kept.includes(live))) recorder.stop();
-    for (const { recorder } of kept) recorder.setMuted(isMuted);
+    for (const live of this.#live.filter((live) => !kept.includes(live))) stopRun(live);
+    for (const { recorder, observation } of kept) for (const one of [recorder, observation]) one.setMuted(isMuted);
     const fresh = planned.filter((one) => {
       const isWaiting = one.source === "microphone" && isCameraComing && performance.now() < this.#waitsUntilMs;
       return !one.isSilent && !isWaiting && !kept.some((live) => isSameRun(one, live.planned));
@@ -115,7 +117,11 @@ export class OwnRecording {
       recorder.setMuted(isMuted);
       this.#own.add(id);
       uploads.open({ run: id, roomName, stay, token: token(), source, startedMs: Date.now() });
-      return [{ id, planned, recorder }];
+      const observation = this.#parts.observe(
+        { tracks, isMuted, startedMs: performance.now() },
+        { thumbnail: (jpeg) => uploads.thumbnail(id, jpeg), speech: (spoken) => uploads.speech(id, spoken) },
+      );
+      return [{ id, planned, recorder, observation }];
     } catch (error) {
       this.#failure.value = error instanceof CannotRecord ? "unsupported" : "broken";
       return [];
@@ -123,7 +129,9 @@ export class OwnRecording {
   }
 
   #endedByItself(id: string): void {
-    if (!this.#live.some((live) => live.id === id)) return;
+    const ended = this.#live.find((live) => live.id === id);
+    if (!ended) return;
+    ended.observation.stop();
     this.#setLive(this.#live.filter((live) => live.id !== id));
     if (this.#restarts++ < RESTARTS_MAX) setTimeout(() => this.#revision.value++, 500);
     else this.#failure.value = "broken";
@@ -140,4 +148,10 @@ export class OwnRecording {
     this.#live = live;
     this.#isRunning.value = live.length > 0;
   }
+}
+
+/** The observation first: what it has is sent before the end of the run. */
+function stopRun({ recorder, observation }: LiveRun): void {
+  observation.stop();
+  recorder.stop();
 }

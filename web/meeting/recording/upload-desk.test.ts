@@ -127,6 +127,51 @@ test("without a network parts wait; after it, nothing is missing or doubled", as
   expect(service.uploads.get("u1")?.startedMsAgo).toBe(90_000);
 });
 
+const thumbnail = (desk: UploadDesk, text: string): Promise<void> =>
+  desk.received({ do: "thumbnail", run: "r1", jpeg: new Blob([text]) });
+const speech = (desk: UploadDesk, to: number): Promise<void> =>
+  desk.received({ do: "speech", run: "r1", intervals: [[0, to]] });
+
+test("a thumbnail and what was spoken go beside the bytes, the newest before the end, and none is sent twice", async () => {
+  const pages = new Pages();
+  const { service } = pages;
+  const desk = pages.desk();
+  await desk.received({ do: "open", opening: opening("r1") });
+  await thumbnail(desk, "jpeg");
+  await part(desk, "r1", "one ");
+  await until(() => service.beside.length === 1);
+  await speech(desk, 100);
+  await until(() => service.beside.length === 2);
+  await part(desk, "r1", "two");
+  await speech(desk, 200);
+  await speech(desk, 300);
+  await desk.received({ do: "end", run: "r1" });
+  await until(() => service.uploads.get("u1")?.isComplete === true);
+  expect(service.beside.slice(0, 2)).toEqual(["u1 thumbnail jpeg", 'u1 speech {"intervals":[[0,100]]}']);
+  expect(service.beside.at(-1)).toBe('u1 speech {"intervals":[[0,300]]}');
+  expect(service.textOf("u1")).toBe("one two");
+});
+
+test("a service or proxy that does not take a thumbnail still gets all bytes, and the end", async () => {
+  for (const status of [404, 502]) {
+    const pages = new Pages();
+    const { service } = pages;
+    service.fault = (call) => (call.endsWith("/thumbnail") ? { answer: { status } } : undefined);
+    const desk = pages.desk();
+    await desk.received({ do: "open", opening: opening("r1") });
+    await thumbnail(desk, "jpeg");
+    await part(desk, "r1", "one ");
+    await speech(desk, 100);
+    await part(desk, "r1", "two");
+    await desk.received({ do: "end", run: "r1" });
+    await until(() => service.uploads.get("u1")?.isComplete === true);
+    expect(service.textOf("u1")).toBe("one two");
+    expect(service.beside).toEqual(['u1 speech {"intervals":[[0,100]]}']);
+    expect(service.calls.filter((call) => call.endsWith("/thumbnail")).length).toBe(status === 404 ? 1 : 5);
+    expect(pages.failures).toEqual([]);
+  }
+});
+
 test("after an outage, an upload that has begun is gone on with before another one begins", async () => {
   const pages = new Pages();
   const { service } = pages;

@@ -60,6 +60,18 @@ export class UploadDesk {
         return this.#begin(message.opening);
       case "part":
         return this.#append(message.run, message.data, message.durationMs);
+      case "thumbnail":
+        (await this.#runs.get(message.run))?.upload.beside({
+          what: "thumbnail",
+          body: new Uint8Array(await message.jpeg.arrayBuffer()),
+        });
+        return;
+      case "speech":
+        (await this.#runs.get(message.run))?.upload.beside({
+          what: "speech",
+          body: JSON.stringify({ intervals: message.intervals }),
+        });
+        return;
       case "end":
         (await this.#runs.get(message.run))?.upload.ended();
         return this.#changed();

@@ -3,6 +3,7 @@ import { type Signal, signal } from "@preact/signals";
 import { type Failure, NOTHING_PENDING, type Pending, type RunOpening, type Uploads } from "./contract.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { PatientWorker, type PatientWorkerParts } from "./patient-worker.ts";
+import type { Interval } from "./speech-log.ts";
 
 /** A worker that does not take parts as fast as they come has a disk that is too slow: memory must not fill up. */
 const UNQUEUED_MAX_BYTES = 64 * 1024 * 1024;
@@ -49,6 +50,14 @@ export class UploadWorkerClient implements Uploads {
   end(run: string): void {
     this.#open.delete(run);
     this.#send({ do: "end", run });
+  }
+
+  thumbnail(run: string, jpeg: Blob): void {
+    if (this.#open.has(run)) this.#send({ do: "thumbnail", run, jpeg });
+  }
+
+  speech(run: string, intervals: readonly Interval[]): void {
+    if (this.#open.has(run)) this.#send({ do: "speech", run, intervals });
   }
 
   setToken(stay: string, token: string): void {

@@ -1,5 +1,5 @@
 /** Uploads one run: one part at a time, in order, until its recorder has ended and the service has everything. Then it says so to the service. */
-import { type Answer, type RunCalls, verdictOn } from "./calls.ts";
+import { type Answer, type Beside, type RunCalls, verdictOn } from "./calls.ts";
 import type { Failure } from "./contract.ts";
 import { Patience } from "./patience.ts";
 import type { RunQueue } from "./queue.ts";
@@ -28,6 +28,8 @@ const PART_FIRST_BYTES = 512 * 1024;
 const PART_MIN_BYTES = 64 * 1024;
 /** The service counts no more of a body before it has come (STAY_AHEAD_MAX_BYTES). */
 const PART_MAX_BYTES = 4 * 1024 * 1024;
+/** A proxy may let bytes through, and nothing else. */
+const BESIDE_TRIES_MAX = 5;
 const BEGIN_LATER_MS = 1000;
 /** A part that takes longer is not followed by a larger one. */
 const QUICK_MS = 1000;
@@ -44,6 +46,9 @@ export class Upload {
   #partBytes = PART_FIRST_BYTES;
   #hasEnded = false;
   #isCutOff = false;
+  /** The newest of each kind, until it is sent. */
+  readonly #beside = new Map<Beside["what"], Beside>();
+  #besideTries = 0;
   #wake: () => void = () => undefined;
 
   constructor(parts: UploadParts) {
@@ -67,6 +72,12 @@ export class Upload {
     this.#wake();
   }
 
+  /** To be sent with the bytes. */
+  beside(beside: Beside): void {
+    this.#beside.set(beside.what, beside);
+    this.#wake();
+  }
+
   /** The recorder has ended: there will be no more bytes. */
   ended(): void {
     this.#hasEnded = true;
@@ -78,6 +89,7 @@ export class Upload {
     for (;;) {
       const { upload } = this.#notes;
       const { queue } = this.#parts;
+      const [beside] = this.#beside.values();
       let outcome: Outcome | undefined;
       if (!upload) {
         if (this.#hasEnded && queue.end === 0) return "complete";
@@ -85,6 +97,7 @@ export class Upload {
         else await this.#parts.wait(BEGIN_LATER_MS);
       } else if (this.#offset === undefined) outcome = await this.#ask(upload.url);
       else if (this.#offset < queue.end) outcome = await this.#put(upload.url, this.#offset);
+      else if (beside) await this.#putBeside(upload.url, beside);
       else if (this.#hasEnded) outcome = await this.#finish(upload.id);
       else await new Promise<void>((wake) => (this.#wake = wake));
       if (outcome === "complete") return outcome;
@@ -124,6 +137,22 @@ export class Upload {
     return this.#goOnFrom(Number(answer.body.offset));
   }
 
+  /** Only when all bytes are sent, and a few times: the recording is none the worse without it. */
+  async #putBeside(url: string, beside: Beside): Promise<void> {
+    const answer = await this.#parts.calls.putBeside(url, beside);
+    const isLater = answer.status !== 200 && verdictOn(answer) === "later";
+    if (isLater && ++this.#besideTries < BESIDE_TRIES_MAX) return this.#waitAfter(answer);
+    this.#besideTries = 0;
+    // A newer one may have come meanwhile.
+    if (this.#beside.get(beside.what) === beside) this.#beside.delete(beside.what);
+  }
+
+  async #waitAfter(answer: Answer): Promise<void> {
+    // A proxy in front of the service answers for it.
+    this.#isCutOff = answer.status === 0 || answer.status > 500;
+    await this.#parts.wait(Math.max(this.#patience.nextMs(), answer.retryAfterMs ?? 0));
+  }
+
   async #finish(id: string): Promise<Outcome | undefined> {
     const answer = await this.#parts.calls.finish(this.#parts.token(), id);
     if (answer.status !== 200 && verdictOn(answer) === "later") return this.#refused(answer);
@@ -156,10 +185,8 @@ export class Upload {
     const verdict = verdictOn(answer);
     // While the recorder runs, the person must know that no more of it is taken.
     if (verdict === "complete") return this.#hasEnded ? verdict : "refused";
-    // A proxy in front of the service answers for it.
-    this.#isCutOff = answer.status === 0 || answer.status > 500;
     if (verdict === "later") {
-      await this.#parts.wait(Math.max(this.#patience.nextMs(), answer.retryAfterMs ?? 0));
+      await this.#waitAfter(answer);
       return undefined;
     }
     return "offset" in verdict ? this.#goOnFrom(verdict.offset) : verdict.failed;

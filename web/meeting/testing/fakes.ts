@@ -219,6 +219,7 @@ class FakeUploads implements Uploads {
   readonly isInMemory = signal(false);
   readonly opened: RunOpening[] = [];
   readonly ended: string[] = [];
+  readonly spoken: (readonly (readonly [number, number])[])[] = [];
   readonly tokens: string[] = [];
   readonly #listeners = new Set<(run: string, why: Failure) => void>();
 
@@ -230,6 +231,13 @@ class FakeUploads implements Uploads {
 
   end(run: string): void {
     this.ended.push(run);
+  }
+
+  thumbnail(): void {}
+
+  /** What was said of runs that had not ended. */
+  speech(run: string, intervals: readonly (readonly [number, number])[]): void {
+    if (!this.ended.includes(run)) this.spoken.push(intervals);
   }
 
   setToken(_stay: string, token: string): void {
@@ -249,6 +257,12 @@ class FakeUploads implements Uploads {
   }
 }
 
+/** Something that looks at a run, and has heard one word when it is stopped. */
+interface FakeObservation {
+  isMuted: boolean;
+  isStopped: boolean;
+}
+
 /** A recorder that records nothing; it knows whether it is muted. */
 export interface FakeRecorder {
   readonly source: Source;
@@ -261,6 +275,7 @@ export interface FakeRecorder {
 export interface Fakes {
   readonly uploads: FakeUploads;
   readonly recorders: readonly FakeRecorder[];
+  readonly observations: readonly FakeObservation[];
   readonly visit: Visit;
   readonly api: FakeApi;
   /** The last one that was opened. */
@@ -276,6 +291,7 @@ export function fakeVisit(devices: DeviceAccess, more: Partial<VisitParts> = {})
   let engine = new FakeEngine();
   const uploads = new FakeUploads();
   const recorders: FakeRecorder[] = [];
+  const observations: FakeObservation[] = [];
   const visit = new Visit({
     roomName: "standup",
     api,
@@ -304,10 +320,21 @@ export function fakeVisit(devices: DeviceAccess, more: Partial<VisitParts> = {})
         },
       };
     },
+    observe: (run, sink) => {
+      const observed: FakeObservation = { isMuted: run.isMuted, isStopped: false };
+      observations.push(observed);
+      return {
+        setMuted: (isMuted) => (observed.isMuted = isMuted),
+        stop: () => {
+          observed.isStopped = true;
+          sink.speech([[100, 900]]);
+        },
+      };
+    },
     token: undefined,
     isFramed: false,
     defaultName: () => "Guest",
     ...more,
   });
-  return { visit, api, uploads, recorders, room: () => room, lobby: () => lobby, engine: () => engine };
+  return { visit, api, uploads, recorders, observations, room: () => room, lobby: () => lobby, engine: () => engine };
 }

@@ -15,6 +15,7 @@ export interface VisitParts {
   readonly makeEngine: () => MediaEngine;
   readonly uploads: Uploads;
   readonly startRecorder: OwnRecordingParts["startRecorder"];
+  readonly observe: OwnRecordingParts["observe"];
   /** An access token that came with the address. */
   readonly token: string | undefined;
   /** Framed by an allowed origin: `autoJoin` may turn camera and microphone on. */

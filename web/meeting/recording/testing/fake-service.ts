@@ -15,6 +15,8 @@ export class FakeService {
   readonly uploads = new Map<string, StoredUpload>();
   readonly calls: string[] = [];
   readonly tokens: string[] = [];
+  /** What came beside bytes: of which upload, what, and its text. */
+  readonly beside: string[] = [];
   fault: (call: string) => Fault = () => undefined;
 
   readonly send: Send = async (url, init) => {
@@ -35,6 +37,14 @@ export class FakeService {
     const headers = new Headers(init.headers);
     const token = headers.get("authorization");
     if (token) this.tokens.push(token.replace("Bearer ", ""));
+    const [, of = "", beside] = /^PUT \/upload\/(\w+)\/(\w+)$/.exec(call) ?? [];
+    if (beside) {
+      const upload = this.uploads.get(of);
+      if (!upload || upload.isComplete) return refused(409, "upload_complete");
+      const text = typeof init.body === "string" ? init.body : new TextDecoder().decode(init.body as Uint8Array);
+      this.beside.push(`${of} ${beside} ${text}`);
+      return ok({});
+    }
     if (call.startsWith("PUT")) return this.#put(call.split("/").at(-1) ?? "", headers, init.body as Uint8Array);
     const body = JSON.parse(String(init.body)) as { _id: string; source: string; startedMsAgo: number };
     if (call.startsWith("DELETE")) {
@@ -46,7 +56,7 @@ export class FakeService {
     const id = `u${this.uploads.size + 1}`;
     const { source, startedMsAgo } = body;
     this.uploads.set(id, { bytes: new Uint8Array(0), isComplete: false, source, startedMsAgo });
-    return ok({ _id: id, uploadUrl: `http://app.test/upload/${id}`, offset: 0 });
+    return ok({ _id: id, uploadUrl: `http://app.test/upload/${id}?proof=p`, offset: 0 });
   }
 
   #put(id: string, headers: Headers, body: Uint8Array | undefined): Answer {
