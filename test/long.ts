@@ -20,6 +20,7 @@ export const LONG: readonly string[] = [
   "browser/meetings-keyboard",
   "browser/meetings-looks",
   "browser/react",
+  "browser/recordings/playback",
   "browser/recordings/recordings",
   "browser/recordings/seeking",
   "client/package",

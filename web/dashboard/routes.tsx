@@ -12,6 +12,7 @@ const overview = script(() => import("./scripts/overview.ts"));
 const live = script(() => import("./scripts/live.ts"));
 const application = script(() => import("./scripts/application.ts"));
 const meetings = script(() => import("./scripts/meetings.ts"));
+const playback = script(() => import("./scripts/playback.ts"));
 const service = script(() => import("./scripts/service.ts"));
 
 const ROUTES: readonly Route[] = [
@@ -40,6 +41,7 @@ const ROUTES: readonly Route[] = [
   ["/apps/:app/rooms/:room/edit", meetings, () => meetings.pages()?.EditRoom],
   ["/apps/:app/meetings", meetings, () => meetings.pages()?.Meetings],
   ["/apps/:app/meetings/:meeting", meetings, () => meetings.pages()?.Meeting],
+  ["/apps/:app/meetings/:meeting/playback", playback, () => playback.pages()?.Playback],
   ["/apps/:app/recordings", meetings, () => meetings.pages()?.Recordings],
   ["/apps/:app/recordings/:recording", meetings, () => meetings.pages()?.Recording],
   ["/apps/:app/webhooks", application, () => application.pages()?.Webhooks],

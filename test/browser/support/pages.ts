@@ -54,7 +54,11 @@ export async function fill(server: Server, { world, name, backend, publishable }
   const session = { room, meetingSession: join.meetingSession };
   await backend.record({ ...session, participantUsername: "Bob", type: "screen" });
   const spoken = { ...session, participantUsername: LONG_NAME.slice(0, 64), type: "audio" };
-  const { _id } = await backend.record(spoken, longAudio(2));
+  const { _id, uploadUrl } = await backend.begin(spoken);
+  const intervals = [[200, 1400]];
+  await backend.put(uploadUrl.replace("?", "/speech?"), { intervals }, { "Content-Type": "application/json" });
+  await backend.mustPut(uploadUrl, longAudio(2));
+  await backend.complete(_id, {});
   return { meeting: join.meetingSession, recording: _id, webhook: await failedWebhook(server, name) };
 }
 
@@ -120,6 +124,7 @@ export function pagesOf(
     { name: "webhooks", path: `${app}/webhooks`, ready: "Younger", polls: "/webhooks" },
     { name: "a webhook", path: `${app}/webhooks/${webhook}`, ready: "no answer", polls: "/deliveries" },
     { name: "a new webhook", path: `${app}/webhooks?create=1`, ready: "Keys and quotas" },
+    { name: "playback", path: `${app}/meetings/${meeting}/playback`, ready: "spoke 1 s", hasPlayer: true },
     { name: "an unknown room", path: `${app}/rooms/nowhere`, ready: "It was renamed" },
   ];
 }

@@ -18,6 +18,8 @@ export const editRoomPage = (app: string, room: string): string => `${roomPage(a
 /** `room` is an id or a name. */
 export const meetingsPage = (app: string, room = ""): string => ofApp(app, `meetings${query({ room })}`);
 export const meetingPage = (app: string, meeting: string): string => ofApp(app, `meetings/${segment(meeting)}`);
+/** `meeting` is a meetingSession. */
+export const playbackPage = (app: string, meeting: string): string => `${meetingPage(app, meeting)}/playback`;
 export const recordingsPage = (app: string, filter: Readonly<Record<string, string>> = {}): string =>
   ofApp(app, `recordings${query(filter)}`);
 export const recordingPage = (app: string, recording: string): string => ofApp(app, `recordings/${segment(recording)}`);

@@ -62,7 +62,12 @@ export interface Recording {
   readonly sizeInBytes: number;
   readonly type: "video" | "audio" | "screen" | "composition";
   readonly startTime: number;
+  /** Only of recordings that a page of a meeting has made. */
+  readonly startTimeMs?: number;
   readonly endTime: number;
+  readonly hasThumbnail?: true;
+  /** How long its person spoke; absent: not measured. */
+  readonly speechMs?: number;
   /** When its upload was completed: retention counts from then. */
   readonly completed: number;
   /** Only of recordings that a page of a meeting has made; false: its file is as it came, without duration and index. */

@@ -1,6 +1,6 @@
 /** The recordings of one meeting: who, from where, when in the meeting, how long. */
 import type { ComponentChildren } from "preact";
-import { recordingPage } from "../../address/links.ts";
+import { playbackPage, recordingPage } from "../../address/links.ts";
 import type { Meeting, Recording } from "../../api/room-types.ts";
 import { CHANGES_EVERY_MS, useList } from "../../live/live.ts";
 import { recordingsPath, sourceOf } from "../../live/recordings.ts";
@@ -9,6 +9,8 @@ import { Empty } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
+import { Thumbnail } from "./thumbnail.tsx";
+import { WhoSpoke } from "./who-spoke.tsx";
 
 /** The most recordings that the call lists at once. */
 const PAGE_MAX = 100;
@@ -25,16 +27,19 @@ export function MeetingRecordings({ app, meeting }: { readonly app: string; read
   });
   if (!list.data) return null;
   return (
-    <Card title="Recordings" aside={list.total ? `${list.total} in all` : undefined}>
-      <RecordingTable
-        app={app}
-        rows={list.data}
-        meetingStart={startTime}
-        hasMore={list.hasMore}
-        loadMore={list.loadMore}
-        empty={<NoRecordings of={meeting} />}
-      />
-    </Card>
+    <>
+      <WhoSpoke app={app} meeting={_id} rows={list.data} hasMore={list.hasMore} />
+      <Card title="Recordings" aside={list.data.length > 0 && <a href={playbackPage(app, _id)}>Play all together</a>}>
+        <RecordingTable
+          app={app}
+          rows={list.data}
+          meetingStart={startTime}
+          hasMore={list.hasMore}
+          loadMore={list.loadMore}
+          empty={<NoRecordings of={meeting} />}
+        />
+      </Card>
+    </>
   );
 }
 
@@ -97,6 +102,7 @@ export function RecordingTable({ app, rows, meetingStart, hasMore, loadMore, emp
 /** Several recordings have the same name: a screen reader needs to say which one it is. */
 export const PlayLink = ({ app, of: one }: { readonly app: string; readonly of: Recording }) => (
   <span class="row tight">
+    <Thumbnail app={app} of={one} />
     <a
       class="name"
       href={recordingPage(app, one._id)}

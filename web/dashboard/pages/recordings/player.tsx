@@ -8,9 +8,11 @@ interface PlayerProps {
   readonly recording: Recording;
   /** Where its bytes are. */
   readonly address: string;
+  /** Where its thumbnail is. */
+  readonly poster: string | undefined;
 }
 
-export function Player({ recording, address }: PlayerProps) {
+export function Player({ recording, address, poster }: PlayerProps) {
   const isBroken = useSignal(false);
   const media = {
     class: "player",
@@ -32,7 +34,7 @@ export function Player({ recording, address }: PlayerProps) {
     );
   return (
     <div class="stack">
-      {recording.type === "audio" ? <audio {...media} /> : <video playsInline {...media} />}
+      {recording.type === "audio" ? <audio {...media} /> : <video playsInline {...media} {...(poster && { poster })} />}
       {recording.mended === false && (
         <Notice kind="warn">
           This file is as it came from the browser that recorded it: it could not be mended. It plays, but its length

@@ -1,6 +1,6 @@
 /** One recording: played in the page, with everything that is known of it, and the others of its meeting. */
 import type { ComponentChildren } from "preact";
-import { meetingPage, recordingsPage, roomPage } from "../../address/links.ts";
+import { meetingPage, playbackPage, recordingsPage, roomPage } from "../../address/links.ts";
 import { navigate, type PageParameters } from "../../address/router.ts";
 import { addressOf, remove, segment } from "../../api/client.ts";
 import type { RecordingDetail, Recording as Row } from "../../api/room-types.ts";
@@ -53,7 +53,12 @@ export function Recording({ at }: { readonly at: PageParameters }) {
         <div class="columns with-facts">
           <Card>
             {mayChange.value ? (
-              <Player key={data._id} recording={data} address={address} />
+              <Player
+                key={data._id}
+                recording={data}
+                address={address}
+                poster={data.hasThumbnail && addressOf(`${path}/thumbnail`)}
+              />
             ) : (
               <Notice>Only operators with the role admin can play or download recordings.</Notice>
             )}
@@ -113,6 +118,7 @@ function Facts({ app, of: one }: { readonly app: string; readonly of: RecordingD
       </>,
     ],
     ["Length", duration(endTime - startTime)],
+    one.speechMs !== undefined && ["Speech", one.speechMs === 0 ? "none" : duration(Math.max(1, one.speechMs / 1000))],
     ["Size", bytes(one.sizeInBytes)],
     mended !== undefined && ["Mended", mended ? "yes" : "no, it may not seek"],
     ["Completed", exactTime(one.completed)],
@@ -151,7 +157,10 @@ function SameMeeting({ app, of: one }: { readonly app: string; readonly of: Reco
   const others = data.filter(({ _id }) => _id !== one._id);
   if (others.length === 0) return null;
   return (
-    <Card title="Others of the same meeting">
+    <Card
+      title="Others of the same meeting"
+      aside={<a href={playbackPage(app, one.meetingSession)}>Play all together</a>}
+    >
       <RecordingTable
         app={app}
         rows={others}

@@ -1,5 +1,6 @@
 /** The recordings of an application: find, play, download, delete. */
 import { useComputed, useSignal } from "@preact/signals";
+import { playbackPage } from "../../address/links.ts";
 import { parameters } from "../../address/router.ts";
 import { query, remove } from "../../api/client.ts";
 import type { Recording } from "../../api/room-types.ts";
@@ -8,8 +9,10 @@ import type { App } from "../../api/types.ts";
 import { currentApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, isSettled, type LiveList, useDelayed, useKept, useList } from "../../live/live.ts";
 import { filters, recordingsPath, sourceOf } from "../../live/recordings.ts";
+import type { CsvColumn } from "../../text/csv.ts";
 import { bytes, exactTime, position, whole } from "../../text/format.ts";
 import { confirm } from "../../ui/dialog.tsx";
+import { DownloadCsv } from "../../ui/download.tsx";
 import { Empty, toast } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -122,8 +125,16 @@ function Summary({ app, root, list, isCurrent, chosen, mark }: SummaryProps) {
         {marked.length > 0 && `, ${whole(marked.length)} selected`}
         {storage && <span class="muted"> · {bytes(storage.bytes)} in all</span>}
       </span>
+      <span class="row push">
+        <DownloadCsv
+          name={`recordings-${app.name}`}
+          columns={FILE_COLUMNS}
+          rows={data}
+          all={list.hasMore ? list.all : undefined}
+        />
+      </span>
       {mayChange.value && data.length > 0 && (
-        <div class="row push">
+        <div class="row">
           <button type="button" class="quiet" onClick={() => mark(isAll ? [] : data)}>
             {isAll ? "Select none" : `Select the ${whole(data.length)} loaded`}
           </button>
@@ -217,6 +228,23 @@ function deleteMatching({ app, root, list: { total = 0, reload }, given, clear }
   });
 }
 
+/** A CSV file has everything that the call says of a recording. */
+const FILE_COLUMNS: readonly CsvColumn<Recording>[] = [
+  { title: "Name", value: ({ participantUsername }) => participantUsername },
+  { title: "Room", value: ({ room, roomName }) => roomName ?? room },
+  { title: "Source", value: sourceOf },
+  { title: "Started", value: ({ startTime }) => startTime, isTime: true },
+  { title: "Ended", value: ({ endTime }) => endTime, isTime: true },
+  { title: "Seconds", value: ({ startTime, endTime }) => endTime - startTime },
+  { title: "Seconds of speech", value: ({ speechMs }) => (speechMs === undefined ? undefined : speechMs / 1000) },
+  { title: "Bytes", value: ({ sizeInBytes }) => sizeInBytes },
+  { title: "Completed", value: ({ completed }) => completed, isTime: true },
+  { title: "File", value: ({ downloadName }) => downloadName },
+  { title: "Id", value: ({ _id }) => _id },
+  { title: "meetingSession", value: ({ meetingSession }) => meetingSession },
+  { title: "participantSession", value: ({ participantSession }) => participantSession },
+];
+
 interface RowActions {
   readonly isChosen: (one: Recording) => boolean;
   readonly choose: (one: Recording, isOn: boolean) => void;
@@ -246,10 +274,23 @@ function columnsOf(app: string, { isChosen, choose }: RowActions): readonly Colu
         </>
       ),
     },
-    { title: "Room", width: 18, isMinor: true, cell: ({ room, roomName }) => <Name>{roomName ?? room}</Name> },
-    { title: "Source", width: 14, isMinor: true, cell: (one) => <Badge>{sourceOf(one)}</Badge> },
-    { title: "Started", width: 13, isMinor: true, cell: ({ startTime }) => <Time at={startTime} /> },
-    { title: "Length", width: 13, isNumber: true, cell: ({ startTime, endTime }) => position(endTime - startTime) },
-    { title: "Size", width: 11, isNumber: true, isMinor: true, cell: ({ sizeInBytes }) => bytes(sizeInBytes) },
+    {
+      title: "Meeting",
+      rem: 6,
+      isMinor: true,
+      cell: (one) => (
+        <a
+          href={playbackPage(app, one.meetingSession)}
+          aria-label={`Play all of the meeting with ${one.participantUsername}, ${exactTime(one.startTime)}`}
+        >
+          Play all
+        </a>
+      ),
+    },
+    { title: "Room", width: 16, isMinor: true, cell: ({ room, roomName }) => <Name>{roomName ?? room}</Name> },
+    { title: "Source", rem: 8, isMinor: true, cell: (one) => <Badge>{sourceOf(one)}</Badge> },
+    { title: "Started", rem: 8, isMinor: true, cell: ({ startTime }) => <Time at={startTime} /> },
+    { title: "Length", rem: 6, isNumber: true, cell: ({ startTime, endTime }) => position(endTime - startTime) },
+    { title: "Size", rem: 6, isNumber: true, isMinor: true, cell: ({ sizeInBytes }) => bytes(sizeInBytes) },
   ];
 }
