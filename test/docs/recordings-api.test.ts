@@ -60,6 +60,27 @@ test("every command of the page does what it says", async () => {
   hold(await paste(script, { PARLEY_URL: `http://${host}` }), EXPECTED);
 });
 
+test("when someone spoke is sent with an upload, and read with its recording", async () => {
+  const app = new Application(server.url, "demo", server.keys.appSecret, "");
+  await app.must("POST", "/room", { roomName: "studio-spoken" });
+  const script = block(PAGE, "sh", "Thumbnails and speech")
+    .replaceAll("localhost:8080", `localhost:${new URL(server.url).port}`)
+    .replaceAll('"studio"', '"studio-spoken"');
+  const intervals = [
+    [0, 1500],
+    [4000, 9200],
+  ];
+  hold(await paste(script, { APP_SECRET: server.keys.appSecret }), [
+    nothing(/^BEGUN=/),
+    nothing(/^ID=/),
+    nothing(/^UPLOAD_URL=/),
+    answer(/speech\?/, { success: true }),
+    answer(/OggS/, { offset: 14 }),
+    answer(/\/complete/, { participantUsername: "bob", speechMs: 6700 }),
+    answer(/\$ID\/speech/, { participantUsername: "bob", intervals }),
+  ]);
+});
+
 test("a meeting is recorded and not any more, and without a meeting there is nothing to record", async () => {
   const app = new Application(server.url, "demo", server.keys.appSecret, "");
   const { _id } = await app.must<{ _id: string }>("POST", "/room", { roomName: "studio-live" });

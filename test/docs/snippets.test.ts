@@ -131,6 +131,7 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
   "docs/recordings-api.md": [
     ["sh", "docs/recordings-api"],
     ["sh", "docs/recordings-api"],
+    ["sh", "docs/recordings-api"],
   ],
   "docs/recordings.md": [["sh", "docs/recordings"]],
   "docs/rest.md": [["sh", GUIDES]],
