@@ -1,11 +1,16 @@
 /** CSV files that spreadsheets read as they are meant, and never run. */
 import { expect, test } from "bun:test";
-import { csvOf } from "./csv.ts";
+import { type CsvColumn, csvOf } from "./csv.ts";
 
-const COLUMNS = [
-  { title: "Name", value: ({ name }: { name: string }) => name },
+interface Row {
+  readonly name: string;
+  readonly size?: number | null;
+}
+
+const COLUMNS: readonly CsvColumn<Row>[] = [
+  { title: "Name", value: ({ name }) => name },
   { title: "Copy" },
-  { title: "Size, bytes", value: ({ size }: { size?: number | null }) => size },
+  { title: "Size, bytes", value: ({ size }) => size },
 ];
 
 const nameCell = (name: string): string =>

@@ -39,7 +39,7 @@ export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
       limit={app.maxHistoryBytes}
       unit={MB}
       least={MB}
-      label="Most megabytes of history"
+      label="History limit (MB)"
       what={`${counted(stored?.messages ?? 0, "messages")} of ${counted(stored?.streams ?? 0, "channels")}.`}
       atLimit="At the limit, the oldest messages of the largest channel are deleted."
       onSubmit={ask}
