@@ -57,7 +57,7 @@ test("a recording is found, played, downloaded and deleted; the others are selec
   await button(page.locator(".card").filter({ hasText: "Retention" }), "Save").click();
   await button(page.getByRole("dialog"), "Change the retention").click();
   await toast(page, "Recordings are kept 30 days.").waitFor();
-  await page.getByLabel("Most gigabytes of recordings").fill("2.5");
+  await page.getByLabel("Storage limit (GB)").fill("2.5");
   await button(page.locator(".card").filter({ hasText: "Storage" }), "Save").click();
   await toast(page, "Recordings may take 2.5 GB.").waitFor();
   expect(await server.admin.must("GET", `/apps/${world.app._id}`)).toMatchObject({

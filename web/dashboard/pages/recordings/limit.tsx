@@ -21,7 +21,7 @@ export const RecordingLimit = ({ app, storage }: RecordingLimitProps) => (
     limit={app.maxRecordingBytesTotal}
     unit={1024 ** 3}
     least={0}
-    label="Most gigabytes of recordings"
+    label="Storage limit (GB)"
     what={`${counted(storage?.recordings ?? 0, "recordings")}${storage?.uploading ? `, and ${bytes(storage.uploading)} that arrive now` : ""}.`}
     atLimit="At the limit nothing more is accepted until recordings are deleted; none is deleted for it."
     onSubmit={async (most) => {
