@@ -31,7 +31,7 @@ async function findSession(root: HTMLElement): Promise<void> {
       return signedIn(await sessions.current<Session>());
     } catch (error) {
       if (error instanceof ApiError && isRefusal(error.status)) return signedOut();
-      root.textContent = "The service does not respond. This page tries it every two seconds.";
+      root.textContent = "The service is not responding. This page tries again every two seconds.";
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }

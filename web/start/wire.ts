@@ -163,7 +163,7 @@ export class Wire {
     const options = { cache: "no-store", signal: AbortSignal.timeout(REASON_WITHIN_MS) } as const;
     const response = await fetch(`/v1?${this.query}`, options).catch(() => undefined);
     const body = await response?.json().catch(() => undefined);
-    if (!response || !body?.error) return { text: "The service does not respond." };
+    if (!response || !body?.error) return { text: "The service is not responding." };
     const text = `${body.message} (${body.error})`;
     if (response.status === 401) return { isFinal: true, text };
     // A same-origin GET has no Origin header, so it passes even if the key does not allow this origin.

@@ -71,7 +71,7 @@ test("a secret key is created, shown once, edited, rotated and revoked", async (
   await form.getByText(/✓ Yes\./).waitFor();
   await form.getByRole("checkbox", { name: "publish" }).check();
   await button(form, "Create key").click();
-  const credential = await snippetIn(page, "The key is created");
+  const credential = await snippetIn(page, "Key created");
   const [keyId = "", secret = ""] = credential.split(":");
   expect((await mint(server.url, credential, { peerId: "ann" })).status).toBe(200);
   expect(await server.admin.key(keyId)).toMatchObject({
@@ -79,7 +79,7 @@ test("a secret key is created, shown once, edited, rotated and revoked", async (
     channelPatterns: ["tickets/*"],
     actions: ["publish", "subscribe"],
   });
-  await button(dialog(page, "The key is created"), "I have copied it").click();
+  await button(dialog(page, "Key created"), "I have copied it").click();
   await row(page, "Keys", "Ticket office").waitFor();
   await eventually(async () => (await page.content()).includes(secret), false);
 
@@ -100,7 +100,7 @@ test("a secret key is created, shown once, edited, rotated and revoked", async (
 
   await button(page, "Rotate …").click();
   const rotation = dialog(page, "Rotate the signing secret");
-  await rotation.getByLabel("The present secret still works for").selectOption("1 hour");
+  await rotation.getByLabel("The current secret still works for").selectOption("1 hour");
   await button(rotation, "Rotate").click();
   const rotated =
     (await page.locator("section").filter({ hasText: "It was shown once" }).locator("pre").textContent()) ?? "";
@@ -163,7 +163,7 @@ test("what closes more than 100 connections asks for the name; up to 100, a clic
   );
   await asks("Rotate …", "Rotate the signing secret", "Rotate", "Crowd", async (form) => {
     expect(await button(form, "Rotate").isEnabled()).toBe(true);
-    await form.getByLabel("The present secret still works for").selectOption("not at all: it ends now");
+    await form.getByLabel("The current secret still works for").selectOption("not at all: it ends now");
   });
   await page.goto(`${server.url}/dashboard/apps/shop/peers/crowd`);
   await asks("Disconnect", "Disconnect crowd?", "Disconnect", "crowd");
@@ -173,7 +173,7 @@ test("what closes more than 100 connections asks for the name; up to 100, a clic
   const many = await opened("Revoke …", "Revoke Crowd");
   await many.getByLabel(/^Type .* to confirm$/).fill("Crowd");
   await button(many, "Revoke the key").click();
-  await toast(page, "The key is revoked.").waitFor();
+  await toast(page, "Key revoked.").waitFor();
   for (const { wire } of guests) expect((await wire.closed()).code).toBe(4001);
 });
 
@@ -185,7 +185,7 @@ test("a publishable key is created with an origin, and lets exactly that origin 
   await form.getByLabel("Channel patterns, one per line").fill("blog/**");
   await form.getByLabel("Allowed origins, one per line").fill("https://blog.example.com");
   await button(form, "Create key").click();
-  await button(dialog(page, "The key is created"), "Done").click();
+  await button(dialog(page, "Key created"), "Done").click();
   await row(page, "Keys", "Blog").waitFor();
   const made = (await server.admin.keys(world.app._id)).find(({ label }) => label === "Blog") as Key;
   await world.visitor(made.keyId, { headers: { Origin: "https://blog.example.com" } });
@@ -208,8 +208,8 @@ test("the secret key of the application is rotated, and the old one ends at once
     .click();
   const rotation = dialog(page, "Rotate the secret key of the application");
   await rotation.getByRole("checkbox").check();
-  await button(rotation, "Rotate, and end the earlier ones now").click();
-  await toast(page, "The secret key is rotated.").waitFor();
+  await button(rotation, "Rotate and end earlier secrets now").click();
+  await toast(page, "Secret key rotated.").waitFor();
   const secret = (await page.locator("code.secret").textContent()) ?? "";
   const status = async (bearer: string): Promise<number> =>
     (await call(`${server.url}/api/v1/rooms`, { bearer, headers: { "X-Parley-App": "shop" } })).status;
@@ -235,7 +235,7 @@ test("a room is created, changed, renamed and deleted", async () => {
   await page.getByRole("radio", { name: "People ask to join" }).check();
   await page.getByLabel("People at a time").fill("");
   await button(page, "Save 2 changes").click();
-  await toast(page, "The room is saved.").waitFor();
+  await toast(page, "Room saved.").waitFor();
   const { body } = await room("stand-up");
   expect([body.privacy, body.maxParticipants ?? null]).toEqual(["private", null]);
   await heading(page, "stand-up").waitFor();
@@ -314,9 +314,9 @@ test("usage shows what was counted, and a cap that is set there refuses connecti
   await page.locator(".meter").filter({ hasText: "open now" }).getByText("1", { exact: true }).waitFor();
   await button(page, "Edit plan and caps").click();
   const form = dialog(page, "Plan and caps of shop");
-  await form.getByLabel("Most connections at the same time").fill("1");
+  await form.getByLabel("Maximum concurrent connections").fill("1");
   await button(form, "Save").click();
-  await toast(page, "The plan has been changed.").waitFor();
+  await toast(page, "Plan saved.").waitFor();
   await page.getByText("Further connections are closed with code 4010 until others end.").waitFor();
   const second = await world.guest({ sub: "second" }).then(
     () => "let in",

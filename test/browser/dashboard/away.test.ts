@@ -20,13 +20,13 @@ const open = (expected?: RegExp): Promise<Dashboard> =>
 /** Pages that load once, and pages that load again and again. */
 const PAGES: readonly (readonly [entry: string, shows: string])[] = [
   ["Rooms", "standup"],
-  ["Meetings", "There was no meeting yet."],
-  ["Recordings", "There are no recordings yet."],
+  ["Meetings", "No meetings yet."],
+  ["Recordings", "No recordings yet."],
   ["Keys", "Web shop"],
   ["Channel rules", "This application has no channel rules."],
-  ["Operators", "There is no operator besides the admin token."],
+  ["Operators", "No operators yet, only the admin token."],
   ["Settings", "PARLEY_ADMIN_TOKEN"],
-  ["Audit", "key created"],
+  ["Audit log", "key created"],
 ];
 
 test("pages that are opened while the browser is offline say so, and fill themselves when it is back", async () => {
@@ -78,7 +78,7 @@ test.if(IS_FULL)("the dashboard itself waits for the service, also for the list 
   const page = await dashboard.context.newPage();
   await page.route("**/api/internal/**", (route) => route.abort("connectionrefused"));
   await page.goto(`${server.url}/dashboard/apps/shop/rooms`);
-  await page.getByText("The service does not respond.").waitFor();
+  await page.getByText("The service is not responding.").waitFor();
   await page.unroute("**/api/internal/**");
   await button(page, "Try now").click();
   await link(page, "standup").waitFor();
@@ -147,13 +147,13 @@ test.if(IS_FULL)("an address that names nothing says what is missing, with a way
   const missing: readonly (readonly [path: string, says: string, way: string, to: string])[] = [
     ["/apps/nowhere/keys", "No application is named “nowhere”.", "shop", "Overview"],
     ["/apps/shop/rooms/nowhere", "No room is named “nowhere”.", "All rooms", "Rooms"],
-    ["/apps/shop/meetings/0123456789abcdef01234567", "There is no such meeting.", "All meetings", "Meetings"],
-    ["/apps/shop/meetings/nowhere", "There is no such meeting.", "All meetings", "Meetings"],
-    ["/apps/shop/recordings/0123456789abcdef01234567", "There is no such recording.", "All recordings", "Recordings"],
-    ["/apps/shop/recordings/nowhere", "There is no such recording.", "All recordings", "Recordings"],
+    ["/apps/shop/meetings/0123456789abcdef01234567", "Meeting not found", "All meetings", "Meetings"],
+    ["/apps/shop/meetings/nowhere", "Meeting not found", "All meetings", "Meetings"],
+    ["/apps/shop/recordings/0123456789abcdef01234567", "Recording not found", "All recordings", "Recordings"],
+    ["/apps/shop/recordings/nowhere", "Recording not found", "All recordings", "Recordings"],
     ["/apps/shop/keys/pk_nowhere", "No key has the id “pk_nowhere”.", "All keys", "Keys"],
     ["/apps/shop/peers/nowhere", "This peer is not connected", "Find similar ids", "Peers"],
-    ["/nowhere", "The address is misspelt.", "To the overview", "Overview"],
+    ["/nowhere", "Check the address for typing errors.", "Go to the overview", "Overview"],
   ];
   for (const [path, says, way, to] of missing) {
     await page.goto(`${server.url}/dashboard${path}`);

@@ -27,10 +27,10 @@ test("rooms, meetings, recordings, keys, operators, applications and the audit",
   const [rooms, meetings, recordings, keys, operators, audit] = opened as [Page, Page, Page, Page, Page, Page];
   await Promise.all([
     rooms.getByText("This application has no rooms yet.").waitFor(),
-    meetings.getByText("There was no meeting yet.").waitFor(),
-    recordings.getByText("There are no recordings yet.").waitFor(),
+    meetings.getByText("No meetings yet.").waitFor(),
+    recordings.getByText("No recordings yet.").waitFor(),
     row(keys, "Keys", "Backend").waitFor(),
-    operators.getByText("There is no operator besides the admin token.").waitFor(),
+    operators.getByText("No operators yet, only the admin token.").waitFor(),
     row(audit, "Changes", "key created").first().waitFor(),
   ]);
 
@@ -66,7 +66,7 @@ test("rooms, meetings, recordings, keys, operators, applications and the audit",
     row(keys, "Keys", "Ticket office").waitFor({ state: "detached" }),
     recordings.getByText("of 3 GB").waitFor(),
   ]);
-  expect(await recordings.getByLabel("Days that recordings are kept").inputValue()).toBe("30");
+  expect(await recordings.getByLabel("Days to keep recordings").inputValue()).toBe("30");
 });
 
 test.if(IS_FULL)("a reader in the middle of a long list keeps the place and the focus", async () => {
@@ -104,9 +104,9 @@ test.if(IS_FULL)("a selection, a search and what was typed stay", async () => {
     ["recordings", "rooms", "rooms/standup/edit", "rules"].map((path) => dashboard.page(`/apps/attic/${path}`)),
   )) as [Page, Page, Page, Page];
   await recordings.getByRole("checkbox", { name: /^Select Bob/ }).check();
-  await recordings.getByLabel("Days that recordings are kept").fill("7");
+  await recordings.getByLabel("Days to keep recordings").fill("7");
   await rooms.getByRole("searchbox").fill("ret");
-  await rooms.getByText("No room has this in its name.").waitFor();
+  await rooms.getByText("No rooms match.").waitFor();
   await one.getByLabel("People at a time").fill("12");
   await button(rules, "Add rule").click();
   const form = dialog(rules, "Add a rule");
@@ -120,7 +120,7 @@ test.if(IS_FULL)("a selection, a search and what was typed stay", async () => {
   await link(recordings, /^Eve/).waitFor();
   await recordings.getByText("3 recordings, 1 selected").waitFor();
   expect(await recordings.getByRole("checkbox", { name: /^Select Bob/ }).isChecked()).toBe(true);
-  expect(await recordings.getByLabel("Days that recordings are kept").inputValue()).toBe("7");
+  expect(await recordings.getByLabel("Days to keep recordings").inputValue()).toBe("7");
   await link(rooms, "retro").waitFor();
   expect(await rooms.getByRole("searchbox").inputValue()).toBe("ret");
   expect(await rooms.evaluate("document.activeElement.type")).toBe("search");
@@ -129,7 +129,7 @@ test.if(IS_FULL)("a selection, a search and what was typed stay", async () => {
   });
   expect(await one.getByLabel("People at a time").inputValue()).toBe("12");
   await button(one, "Save 1 change").click();
-  await toast(one, "The room is saved.").waitFor();
+  await toast(one, "Room saved.").waitFor();
   expect((await admin.must("GET", `${path}/rooms/standup`)) as object).toMatchObject({
     maxParticipants: 12,
     privacy: "private",

@@ -94,7 +94,7 @@ test("from the sign-in form to a new key that works", async () => {
   await page.keyboard.press("Tab");
   await tabTo(page, "Create key");
   await page.keyboard.press("Enter");
-  const created = dialog(page, "The key is created");
+  const created = dialog(page, "Key created");
   const [keyId = ""] = ((await created.locator("pre").textContent()) ?? "").split(":");
   expect(await server.admin.key(keyId)).toMatchObject({ label: "By hand", channelPatterns: ["hand/*"] });
   await tabTo(page, "I have copied it");
@@ -115,7 +115,7 @@ test("from the sign-in form to a new key that works", async () => {
   await page.keyboard.press("Enter");
   await tabTo(page, "Revoke the key");
   await page.keyboard.press("Enter");
-  await toast(page, "The key is revoked.").waitFor();
+  await toast(page, "Key revoked.").waitFor();
   expect((await server.admin.key(keyId)).revoked).not.toBeNull();
 });
 
@@ -165,7 +165,7 @@ test("every page of the navigation opens, and the focus is then on its title", a
   const page = await dashboard.page("/apps/shop");
   await heading(page, "Overview").waitFor();
   const inApp = ["Channels", "Peers", "Console", "Keys", "Channel rules", "Rooms", "Recordings", "Usage", "Why not?"];
-  for (const name of [...inApp, "Nodes", "Audit", "Operators", "Settings"]) {
+  for (const name of [...inApp, "Nodes", "Audit log", "Operators", "Settings"]) {
     await tabTo(page, name, "Shift+Tab");
     await page.keyboard.press("Enter");
     await heading(page, name).waitFor();

@@ -69,7 +69,7 @@ test("a channel is found, shows its members, and a test message reaches a client
   await button(dialog(page, "Metadata of alice"), "Close").click();
   await live(page).waitFor();
   await page.getByLabel("Data (JSON)").fill("{ broken");
-  await page.getByText(/^This is no JSON/).waitFor();
+  await page.getByText(/^This is not valid JSON/).waitFor();
   expect(await button(page, "Publish").isDisabled()).toBe(true);
   await page.getByLabel("Data (JSON)").fill('{"text":"from the dashboard"}');
   await page.getByLabel("From").fill("support");
@@ -174,7 +174,7 @@ test("the console shows connects, messages and refusals as they come; filters, s
   expect(copied).not.toHaveProperty("data");
   await button(details, /Only this peer/).click();
   await page.waitForURL(/peer=alice/);
-  await page.getByRole("searchbox", { name: "Search in what is shown" }).fill("no such text");
+  await page.getByRole("searchbox", { name: "Search these events" }).fill("no such text");
   await page.getByText("No matching events").waitFor();
 });
 

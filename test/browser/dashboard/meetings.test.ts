@@ -35,7 +35,7 @@ test("people appear as they enter, one is removed, and the meeting is ended and 
   await asked.getByText("anyone with the link can come back").waitFor();
   await asked.getByLabel("Also make the room private").check();
   await button(asked, "Remove").click();
-  await toast(page, "Bob was removed. The room is private now.").waitFor();
+  await toast(page, "Bob was removed. The room is now private.").waitFor();
   expect(await bob.wire.closed()).toMatchObject({ code: 4021, reason: "removed" });
   await row(page, "People inside", "Bob").waitFor({ state: "detached" });
 
@@ -56,11 +56,11 @@ test("people appear as they enter, one is removed, and the meeting is ended and 
   await button(ending, "End the meeting").click();
   await toast(page, `The meeting in ${room.name} is over.`).waitFor();
   for (const { wire } of [ann, eve]) expect(await wire.closed()).toMatchObject({ code: 4021, reason: "ended" });
-  await row(page, "Participants", "u-1").getByText("meeting was ended").waitFor();
+  await row(page, "Participants", "u-1").getByText("meeting ended").waitFor();
   expect(await inside(room)).toEqual([]);
   await link(page, "All meetings").click();
-  await page.getByLabel("State").selectOption("going on");
-  await page.getByText("No meeting matches these filters.").waitFor();
+  await page.getByLabel("State").selectOption("in progress");
+  await page.getByText("No meetings match these filters.").waitFor();
   await page.getByLabel("State").selectOption("over");
   await row(page, "Meetings", room.name).getByText("over").waitFor();
   await page.goto(`${server.url}/dashboard/apps/${room.app.name}/rooms/${room.name}`);

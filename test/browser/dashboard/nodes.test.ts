@@ -129,7 +129,7 @@ test("every page opens by clicking, whatever the node", async () => {
     await using dashboard = await Dashboard.open(browser(), node(at).url);
     const page = await dashboard.page();
     await signInByForm(page, node(at).adminToken);
-    for (const name of ["Console", "Why not?", "Nodes", "Audit", "Operators", "Settings", "Overview"])
+    for (const name of ["Console", "Why not?", "Nodes", "Audit log", "Operators", "Settings", "Overview"])
       await go(page, name);
     await chooseApp(page, "shop");
     for (const name of ["Console", "Channel rules", "Rooms", "Recordings", "Usage", "Why not?", "Overview"])

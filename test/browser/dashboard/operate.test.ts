@@ -53,7 +53,7 @@ test("nodes, settings and the audit of a change", async () => {
   await page.waitForURL(/show=changed/);
 
   await server.admin.must("PATCH", `/apps/${world.app._id}`, { consolePayloads: true });
-  await go(page, "Audit");
+  await go(page, "Audit log");
   await page.getByLabel("What").fill("app edited");
   await page.getByLabel("What").press("Enter");
   await page.waitForURL(/what=app/);
@@ -154,15 +154,15 @@ describe("an operator who may only read", () => {
       ["/rooms", "reading"],
       ["/rooms/reading", "All settings"],
       ["/rooms/reading/edit", "Tell your backend"],
-      ["/meetings", "There was no meeting yet."],
+      ["/meetings", "No meetings yet."],
       ["/recordings", "Recordings are kept"],
       ["/webhooks", "This application has no webhooks yet."],
       ["/usage", "This and past periods"],
-      ["/why-not", "Usual mistakes"],
+      ["/why-not", "Common mistakes"],
     ];
     const operated: readonly (readonly [path: string, ready: string])[] = [
       ["/nodes", "1 node"],
-      ["/backups", "Only operators with the role admin see"],
+      ["/backups", "Only operators with the role admin can see"],
       ["/audit", "app created"],
       ["/operators", "Roles"],
       ["/settings", "PARLEY_ADMIN_TOKEN"],

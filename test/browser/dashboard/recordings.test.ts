@@ -50,16 +50,16 @@ test("a recording is found, played, downloaded and deleted; the others are selec
   await page.getByRole("checkbox", { name: /^Select ann, video/ }).check();
   await button(page, "Delete the 1 selected …").click();
   await button(dialog(page, "Delete 1 recording"), "Delete 1 recording").click();
-  await page.getByText("There are no recordings yet.").waitFor();
+  await page.getByText("No recordings yet.").waitFor();
   expect((await backend.app.call("GET", `/recording/${kept._id}`)).status).toBe(404);
 
-  await page.getByLabel("Days that recordings are kept").fill("30");
+  await page.getByLabel("Days to keep recordings").fill("30");
   await button(page.locator(".card").filter({ hasText: "Retention" }), "Save").click();
   await button(page.getByRole("dialog"), "Change the retention").click();
   await toast(page, "Recordings are kept 30 days.").waitFor();
   await page.getByLabel("Storage limit (GB)").fill("2.5");
   await button(page.locator(".card").filter({ hasText: "Storage" }), "Save").click();
-  await toast(page, "Recordings may take 2.5 GB.").waitFor();
+  await toast(page, "The storage limit is now 2.5 GB.").waitFor();
   expect(await server.admin.must("GET", `/apps/${world.app._id}`)).toMatchObject({
     retentionDays: 30,
     maxRecordingBytesTotal: 2.5 * 1024 ** 3,
@@ -74,7 +74,7 @@ test.if(IS_FULL)("the recordings of a meeting are on its page, and seeking in on
   const { startTime } = await server.admin.must<{ startTime: number }>("GET", path);
   await using dashboard = await open();
   const page = await dashboard.page(path);
-  await page.getByText("This meeting is not recorded.").waitFor();
+  await page.getByText("This meeting is not being recorded.").waitFor();
   const session = { room: room.name, meetingSession: join.meetingSession };
   const file = longAudio(SECONDS);
   const late = { ...session, participantUsername: "Ann", type: "audio", startTime: startTime + 75 };
@@ -122,7 +122,7 @@ test("recording is started and stopped; rooms, meetings and their pages show it"
   const asked = dialog(page, `Record the meeting in ${room.name}?`);
   await asked.getByText("1 person inside").waitFor();
   await button(asked, "Start recording").click();
-  await toast(page, "The meeting is recorded.").waitFor();
+  await toast(page, "Recording has started.").waitFor();
   const mark = page.getByRole("main").getByText("recording", { exact: true });
   await mark.waitFor();
   expect(await wire.frame("message")).toMatchObject({ data: { notice: "recording", on: true } });
@@ -143,7 +143,7 @@ test("recording is started and stopped; rooms, meetings and their pages show it"
   await row(page, "Meetings", room.name).getByText("rec", { exact: true }).waitFor();
   await link(page, room.name).click();
   await page.getByText(/started by the service$/).waitFor();
-  await page.getByText("Nothing is complete yet.").waitFor();
+  await page.getByText("No recordings are complete yet.").waitFor();
   await button(page, "Stop recording …").click();
   await button(page.getByRole("dialog"), "Stop recording").click();
   await toast(page, "Recording has stopped.").waitFor();
@@ -162,7 +162,7 @@ test("recording is started and stopped; rooms, meetings and their pages show it"
   await hasData(page);
   expect(await lengthOf(page)).toBeWithin(0.2, 30);
   await link(camera, /^Ann, camera/).click();
-  await page.getByText("no, it may not seek").waitFor();
+  await page.getByText("no, seeking may not work").waitFor();
 });
 
 test("an operator who only reads sees what there is, and gets no file", async () => {

@@ -52,7 +52,7 @@ test("rules are added, changed, ordered by keyboard and saved as one list", asyn
   await button(page, "Edit **").click();
   const edited = dialog(page, "Edit the rule");
   await edited.getByLabel("Pattern").fill("chat/*");
-  await edited.getByText("Another rule has this pattern already.").waitFor();
+  await edited.getByText("Another rule already has this pattern.").waitFor();
   await edited.getByLabel("Pattern").fill("**");
   await edited.getByRole("checkbox", { name: "Keep history" }).uncheck();
   await edited.getByLabel("Grace in seconds").fill("30");
@@ -68,7 +68,7 @@ test("rules are added, changed, ordered by keyboard and saved as one list", asyn
   await page.keyboard.press("Enter");
   await page.locator("[aria-label='Move ** up']:focus").waitFor();
   await button(page, "Save rules").click();
-  await toast(page, "The rules are saved.").waitFor();
+  await toast(page, "Rules saved.").waitFor();
   expect(await rulesNow()).toEqual([
     { pattern: "chat/*", history: { messages: 50, seconds: 7200 }, graceSec: 0 },
     { pattern: "**", graceSec: 30 },
@@ -80,7 +80,7 @@ test("the tester says which rule and which keys cover a channel, with and withou
   await using dashboard = await open();
   const page = await dashboard.page("/apps/shop/rules");
   await page.getByRole("searchbox", { name: "Channel" }).fill("orders/7");
-  await page.getByText("No rule applies: nothing is kept.").waitFor();
+  await page.getByText("No rule applies: nothing is stored.").waitFor();
   await page.getByText("2 keys of this application cover it.").waitFor();
   await page.waitForURL(/channel=orders/);
   await addRule(page, "orders/**");
@@ -106,7 +106,7 @@ test("a change that ends history says what it does, and asks first", async () =>
   const asked = dialog(page, "Save rules that may end history");
   await asked.getByText("1 would lose their history").waitFor();
   await button(asked, "Save the rules").click();
-  await toast(page, "The rules are saved.").waitFor();
+  await toast(page, "Rules saved.").waitFor();
   expect(await rulesNow()).toEqual([]);
 });
 

@@ -67,9 +67,9 @@ test("on every page where it can appear", async () => {
     ["/apps/shop/usage", `Plan ${IMAGE}`],
     [`/audit?what=${encoded("operator created")}`, "operator created"],
     ["/operators", OPERATOR],
-    [`/settings?search=${encoded(SCRIPT)}`, "No setting matches the search."],
-    [`/${encoded(IMAGE)}`, "There is no such page"],
-    [`/apps/${encoded(IMAGE)}/keys`, "There is no such application", `“${IMAGE}”`],
+    [`/settings?search=${encoded(SCRIPT)}`, "No settings match the search."],
+    [`/${encoded(IMAGE)}`, "Page not found"],
+    [`/apps/${encoded(IMAGE)}/keys`, "Application not found", `“${IMAGE}”`],
   ];
   for (const [path, ...texts] of pages) {
     await page.goto(`${server.url}/dashboard${path}`);

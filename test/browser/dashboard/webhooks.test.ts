@@ -86,7 +86,7 @@ test("a webhook is created, tested, followed as it fails and recovers, disabled 
   await form.getByLabel("Value of header 1").fill("acme");
   expect(await violations(page)).toEqual([]);
   await create.click();
-  const made = dialog(page, "The webhook is created");
+  const made = dialog(page, "Webhook created");
   const secret = (await made.locator("pre").textContent()) ?? "";
   expect(secret).toMatch(/^whsec_/);
   await button(made, "I have copied it").click();
@@ -100,7 +100,7 @@ test("a webhook is created, tested, followed as it fails and recovers, disabled 
 
   await button(page, "Send test").click();
   const tested = dialog(page, "Send test");
-  await tested.getByText("It has arrived.").waitFor();
+  await tested.getByText("It arrived.").waitFor();
   for (const text of ["200", "taken"]) await tested.getByText(text, { exact: true }).waitFor();
   await tested.getByText(/^\d+ ms$/).waitFor();
   const [got] = receiver.taken;
@@ -132,18 +132,18 @@ test("a webhook is created, tested, followed as it fails and recovers, disabled 
   await page.waitForURL(/status=failed/);
   await row(page, "Deliveries", "200").waitFor({ state: "detached" });
   await page.getByLabel("Event", { exact: true }).selectOption("peer.left");
-  await page.getByText("No attempt matches the filters.").waitFor();
+  await page.getByText("No attempts match the filters.").waitFor();
   await page.getByLabel("Event", { exact: true }).selectOption("room.created");
   await link(failed.first(), "room.created").click();
   const details = dialog(page, /^room.created, attempt/);
   await details.getByText("the database is away").waitFor();
-  await details.getByText(/^What was sent is shown if the application allows payloads/).waitFor();
+  await details.getByText(/^To see what was sent, allow payloads/).waitFor();
   await page.keyboard.press("Escape");
   await details.waitFor({ state: "detached" });
 
   await button(page, "Replay …").click();
   await button(dialog(page, "Replay events"), "Replay").click();
-  await toast(page, "Nothing has failed or waits since then.").waitFor();
+  await toast(page, "Since then, no event has failed or is waiting.").waitFor();
 
   await button(page, "Rotate …").click();
   await button(dialog(page, "Rotate the signing secret"), "Rotate").click();
@@ -156,7 +156,7 @@ test("a webhook is created, tested, followed as it fails and recovers, disabled 
   await edit.getByRole("checkbox", { name: "Peers" }).uncheck();
   await button(edit, "Remove header X-Tenant").click();
   await button(edit, "Save").click();
-  await toast(page, "The webhook is saved.").waitFor();
+  await toast(page, "Webhook saved.").waitFor();
   expect(await listed()).toMatchObject({
     events: ["room.created", "room.updated"],
     channelPatterns: null,
@@ -197,7 +197,7 @@ test("an operator who only reads sees the log without answers, nothing that was 
   const acts = /^(Send test|Edit|Disable|Enable|Delete|Rotate|Replay|Resend|Create)/;
   expect(await button(page.getByRole("main"), acts).count()).toBe(0);
   await link(one.first(), "room.created").click();
-  await page.getByText("What was sent and answered is shown to operators with the role admin.").waitFor();
+  await page.getByText("Only operators with the role admin can see what was sent, and the response.").waitFor();
   const html = await page.content();
   for (const hidden of ["of-the-receiver", "the database is away", "retro", secret]) expect(html).not.toContain(hidden);
   expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
@@ -215,7 +215,7 @@ test("the URL of a room is a webhook once it is called, and the room's page show
   await row(page, "Webhooks", receiver.url).getByText("URL of rooms").waitFor();
   await link(page, new URL(receiver.url).host).click();
   // What is open to operators is not open to applications.
-  await row(page, "Deliveries", "meeting.started").filter({ hasText: "no answer" }).first().waitFor();
+  await row(page, "Deliveries", "meeting.started").filter({ hasText: "no response" }).first().waitFor();
   await page
     .getByText(/is not public/)
     .first()

@@ -50,7 +50,7 @@ async function send<T>(url: string, method: Method, body?: object | string, sign
 
 const unreachable = (): string =>
   navigator.onLine
-    ? "The service does not respond. Is it running, and is the network up?"
+    ? "The service is not responding. Is it running, and is the network up?"
     : "This browser is offline. The service may be running.";
 
 /** `path` begins after `/api/internal/v1`. */

@@ -12,5 +12,5 @@ test("signing out in another tab signs this one out too", () => {
   page.dispatchEvent(storageEvent("other", null));
   expect(session.value?.name).toBe("ann");
   page.dispatchEvent(storageEvent("parley-signed-in", null));
-  expect([session.value, signedOutReason.value]).toEqual([null, "You have signed out in another tab."]);
+  expect([session.value, signedOutReason.value]).toEqual([null, "You signed out in another tab."]);
 });

@@ -48,6 +48,6 @@ export function signedOut(reason = ""): void {
 export function followOtherTabs(page: Pick<EventTarget, "addEventListener">): void {
   page.addEventListener("storage", (event) => {
     const { key, newValue } = event as Event & { readonly key?: string; readonly newValue?: string | null };
-    if (key === REMEMBERED && newValue === null && session.value) signedOut("You have signed out in another tab.");
+    if (key === REMEMBERED && newValue === null && session.value) signedOut("You signed out in another tab.");
   });
 }

@@ -16,7 +16,7 @@ export interface Webhook {
   readonly disabledAt: number | null;
   readonly disabledReason: "request" | "gone" | "failing" | null;
   readonly created: number;
-  /** false: the master key does not open its secret, and nothing is sent. */
+  /** false: the master key cannot decrypt its secret, and nothing is sent. */
   readonly canSign: boolean;
   /** Replaced secrets that still sign, too. */
   readonly previousSecrets: readonly { readonly endsAt: number }[];

@@ -54,7 +54,9 @@ export const matching = (patterns: readonly string[], channel: string): string[]
 export function channelProblem(channel: string): string | undefined {
   if (isReserved(channel)) return "This name is reserved for the service: no pattern covers it, not even **.";
   if (channel.includes("*")) return "A channel has no * in its name; only patterns have.";
-  return isChannelName(channel) ? undefined : "This is not a channel's name: 1 to 256 bytes, no control characters.";
+  return isChannelName(channel)
+    ? undefined
+    : "This is not a valid channel name: use 1 to 256 bytes without control characters.";
 }
 
 export function channelVerdict(patterns: readonly string[], channel: string): Verdict {
@@ -62,7 +64,7 @@ export function channelVerdict(patterns: readonly string[], channel: string): Ve
   if (problem !== undefined) return no(problem);
   const [first] = matching(patterns, channel);
   if (first !== undefined) return yes(`Covered by ${first}`);
-  return no(patterns.length === 0 ? "There is no pattern, which covers no channel." : "No pattern covers it.");
+  return no(patterns.length === 0 ? "There are no patterns, so no channel is covered." : "No pattern covers it.");
 }
 
 export function originVerdict(origins: readonly string[], origin: string): Verdict {
@@ -70,8 +72,8 @@ export function originVerdict(origins: readonly string[], origin: string): Verdi
   const by = allowed.find((one) => originAllowed(origin, [one]));
   if (by !== undefined) return yes(`Allowed by ${by}`);
   if (normalizeOrigin(origin) === undefined)
-    return no("This is not an origin: it has a scheme, a host and perhaps a port, and no path.");
-  return no(allowed.length === 0 ? "The list is empty, which allows no browser." : "No entry allows it.");
+    return no("This is not an origin: use a scheme, a host and optionally a port, without a path.");
+  return no(allowed.length === 0 ? "The list is empty, so no browser is allowed." : "No entry allows it.");
 }
 
 /** Patterns of which a pattern of `before` is not covered any more: what an edit takes away. */

@@ -65,7 +65,7 @@ export const urlProblem = (url: string): string | undefined =>
 export function channelsProblem({ events, patterns }: WebhookDraft): string | undefined {
   if (!needsChannels(events)) return undefined;
   const lines = linesOf(patterns);
-  return lines.length === 0 ? "Name at least one; ** stands for all channels." : patternProblem(lines);
+  return lines.length === 0 ? "Enter at least one; ** stands for all channels." : patternProblem(lines);
 }
 
 const isComplete = ({ name, value, isKept }: HeaderDraft): boolean => name.trim() !== "" && (isKept || value !== "");

@@ -52,7 +52,7 @@ export const OPERATE: Group = {
   entries: [
     { title: "Nodes", to: "/nodes" },
     { title: "Backups", to: "/backups" },
-    { title: "Audit", to: "/audit" },
+    { title: "Audit log", to: "/audit" },
     { title: "Operators", to: "/operators" },
     { title: "Settings", to: "/settings" },
   ],

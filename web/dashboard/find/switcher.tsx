@@ -105,7 +105,7 @@ function Choice({ close }: { readonly close: () => void }) {
         picks={picks}
         note={
           more > 0
-            ? `${whole(more)} more: type a part of the name.`
+            ? `${whole(more)} more: type part of the name.`
             : typed.value !== "" && found.length === 0 && "No application has this in its name."
         }
       />

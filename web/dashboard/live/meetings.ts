@@ -62,7 +62,7 @@ export const insideOf = ({ participants = [] }: Meeting): readonly Participant[]
 export const END_REASONS: Readonly<Record<NonNullable<Participant["endReason"]>, string>> = {
   left: "left",
   lost: "connection lost",
-  time: "time was over",
-  ended: "meeting was ended",
+  time: "time ran out",
+  ended: "meeting ended",
   removed: "removed",
 };

@@ -10,9 +10,9 @@ import { Empty } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 
 export const NotFound = () => (
-  <Page title="There is no such page">
-    <Empty title="The address is misspelt.">
-      <a href={BASE}>To the overview</a>
+  <Page title="Page not found">
+    <Empty title="Check the address for typing errors.">
+      <a href={BASE}>Go to the overview</a>
     </Empty>
   </Page>
 );
@@ -25,7 +25,7 @@ export function NoApplication({ name }: { readonly name: string }) {
   // Another tab may have created it a moment ago.
   useEffect(retryNow, [name]);
   return (
-    <Page title="There is no such application">
+    <Page title="Application not found">
       <Card>
         <Empty title={`No application is named “${name}”.`}>
           <p>Its name is misspelt, or it was deleted. Names have lower-case letters, digits and hyphens.</p>
@@ -43,7 +43,7 @@ export function NoApplication({ name }: { readonly name: string }) {
           )}
           <p class="row centered">
             <a class="button" href={BASE}>
-              To the overview
+              Go to the overview
             </a>
             {mayChange.value && (
               <a class="button" href={`${BASE}/new-application`}>

@@ -36,7 +36,7 @@ function open(filter: TailFilter, { opened, line, failed }: SourceEvents): () =>
 
 /** All places for tails are taken by tabs of this browser. */
 let isCrowded = false;
-const CROWDED = `This browser shows live events in ${TAIL_PLACES} tabs already, and needs its other connections for the pages. Close one of them, then reload this one.`;
+const CROWDED = `This browser already shows live events in ${TAIL_PLACES} tabs, and needs its other connections for pages. Close one of those tabs, then reload this one.`;
 
 function freePlace(): Promise<(() => void) | undefined> {
   const [loaded] = performance.getEntriesByType("navigation");

@@ -69,9 +69,9 @@ export function detailOf(event: TailEvent): string {
   const { kind, code, to, change, address, origin, data, count, keyId } = event;
   switch (kind) {
     case "dropped":
-      return `${whole(count ?? 0)} ${count === 1 ? "event is" : "events are"} missing here: more came than this page could take.`;
+      return `${whole(count ?? 0)} ${count === 1 ? "event is" : "events are"} missing here: more arrived than this page could show.`;
     case "gap":
-      return "The connection was lost at this time. What happened until it was back is missing here.";
+      return "The connection was lost at this time. Events until it was back are missing here.";
     case "presence":
       return change ?? "";
     case "connect":

@@ -22,7 +22,7 @@ test("the health says what is so, since when and why", () => {
   });
   for (const [disabledReason, why] of [
     ["request", "switched off"],
-    ["gone", "it answered 410 Gone"],
+    ["gone", "it responded with 410 Gone"],
     ["failing", "nothing succeeded for five days"],
   ])
     expect(of({ disabled: true, disabledAt: 2000, disabledReason, health: failing })).toMatchObject({

@@ -67,13 +67,13 @@ export interface Health {
 
 const DISABLED = {
   request: { kind: "", why: "switched off" },
-  gone: { kind: "bad", why: "it answered 410 Gone" },
+  gone: { kind: "bad", why: "it responded with 410 Gone" },
   failing: { kind: "bad", why: "nothing succeeded for five days" },
 } as const;
 
 export function healthOf({ disabled, disabledReason, disabledAt, canSign, health }: Webhook): Health {
   if (disabled) return { text: "disabled", since: disabledAt, ...DISABLED[disabledReason ?? "request"] };
-  if (!canSign) return { kind: "bad", text: "cannot sign", why: "the master key does not open its secret" };
+  if (!canSign) return { kind: "bad", text: "cannot sign", why: "the master key cannot decrypt its secret" };
   if (health.state === "failing")
     return { kind: "warn", text: "failing", since: health.failingSince, why: lastAnswer(health) };
   if (health.state === "new") return { kind: "", text: "nothing sent yet" };
@@ -86,7 +86,7 @@ export const lastAnswer = ({ lastStatus, lastError }: Webhook["health"]): string
 
 /** What came of an attempt, for its badge. */
 export const outcomeOf = ({ status }: Pick<WebhookDelivery, "status">): string =>
-  status === null ? "no answer" : String(status);
+  status === null ? "no response" : String(status);
 
 /** The name under which people know a webhook. */
 export function nameOf({ description, url }: Pick<Webhook, "description" | "url">): string {

@@ -41,7 +41,7 @@ export function ByteLimit({ title, used, limit, unit, label, least, what, atLimi
         </div>
         <Bar share={share} {...(kind && { kind })} />
         <p class="muted small">
-          {used === undefined ? "What is stored cannot be read at the moment." : what} {atLimit}
+          {used === undefined ? "The amount stored cannot be read right now." : what} {atLimit}
         </p>
       </div>
       {mayChange.value && (

@@ -88,7 +88,7 @@ export function Chart(props: ChartProps) {
       onKeyDown={keyed}
       onBlur={() => pointAtStep(undefined)}
     >
-      {isFailing && <p class="muted small">The chart cannot be drawn: the service does not respond.</p>}
+      {isFailing && <p class="muted small">The chart cannot be drawn: the service is not responding.</p>}
     </div>
   );
 }

@@ -23,7 +23,7 @@ function problemOf(json: string): string | undefined {
     JSON.parse(json);
     return undefined;
   } catch (error) {
-    return `This is no JSON: ${messageOf(error)}.`;
+    return `This is not valid JSON: ${messageOf(error)}.`;
   }
 }
 

@@ -61,7 +61,7 @@ export function Page({
       </header>
       <div aria-live="polite">
         {error && !isMissing && <Failed error={error} isReady={isReady} />}
-        {!isComplete && <Notice kind="warn">A node has not responded: its part is missing here.</Notice>}
+        {!isComplete && <Notice kind="warn">A node has not responded: its data is missing here.</Notice>}
         {isMissing && <Card>{missing}</Card>}
       </div>
       {!isShown && <Loading />}
@@ -77,7 +77,7 @@ function FreshMark() {
   switch (now.state) {
     case "followed":
       return (
-        <span class="mark live" title="This page loads anew by itself">
+        <span class="mark live" title="This page updates automatically">
           Every {now.everySec} s
         </span>
       );

@@ -146,7 +146,7 @@ async function call(url: string, init: RequestInit): Promise<unknown> {
   try {
     response = await fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
   } catch {
-    throw new Refused(0, "unreachable", "The service does not respond.");
+    throw new Refused(0, "unreachable", "The service is not responding.");
   }
   const body = (await response.json().catch(() => ({}))) as RefusalBody;
   if (response.ok) return body;

@@ -81,8 +81,8 @@ export function Channels({ at: { app = "" } }: { readonly at: PageParameters }) 
     <Page title="Channels" isReady={rows !== undefined} error={list.error} isComplete={list.isComplete}>
       <div class="toolbar">
         <Search
-          label="Find channels by a part of their name"
-          placeholder="A part of the name"
+          label="Find channels by part of their name"
+          placeholder="Part of the name"
           value={typed}
           onInput={(value) => setParameters({ search: value })}
         />
@@ -117,7 +117,7 @@ export function Channels({ at: { app = "" } }: { readonly at: PageParameters }) 
 
 const NoMatch = ({ contains }: { readonly contains: string }) => (
   <Empty title={`No channel with subscribers has “${contains}” in its name.`}>
-    Upper and lower case are different. A channel exists while a client is subscribed to it.
+    Names are case-sensitive. A channel exists while a client is subscribed to it.
   </Empty>
 );
 
@@ -130,13 +130,13 @@ function NoChannels({ app }: { readonly app: string }) {
   if (!data && !error) return null;
   return (
     <>
-      <Empty title="No channel has subscribers at the moment.">
+      <Empty title="No channels have subscribers right now.">
         A channel appears here as soon as a client subscribes to it
         {key ? (
           ", for example with this program:"
         ) : (
           <>
-            . For that it needs <a href={keysPage(app)}>a key</a>.
+            . It needs <a href={keysPage(app)}>a key</a> for that.
           </>
         )}
       </Empty>

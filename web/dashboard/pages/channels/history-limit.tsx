@@ -21,12 +21,12 @@ export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
     const save = async (): Promise<void> => {
       await patch(`/apps/${app._id}`, { maxHistoryBytes: most });
       await reload();
-      toast(`History may take ${bytes(most)}.`);
+      toast(`The history limit is now ${bytes(most)}.`);
     };
     if (!stored || most >= stored.bytes) return save();
     confirm({
       title: `Keep at most ${bytes(most)} of history`,
-      text: <p>{bytes(stored.bytes - most)} of the oldest messages are deleted. They cannot be brought back.</p>,
+      text: <p>{bytes(stored.bytes - most)} of the oldest messages are deleted. This cannot be undone.</p>,
       submit: "Change the limit",
       isDanger: true,
       run: save,

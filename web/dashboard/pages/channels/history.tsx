@@ -96,8 +96,8 @@ export function ChannelHistory({ app, channel, path, keeps, connections }: Chann
       title: `Delete the history of ${channel}`,
       text: (
         <p>
-          All messages that this channel has kept are deleted, and cannot be brought back. Its subscribers reconnect.
-          Messages from then on are kept as before.
+          This deletes all messages stored for this channel, and cannot be undone. Its subscribers reconnect. New
+          messages are stored as before.
         </p>
       ),
       submit: "Delete the history",

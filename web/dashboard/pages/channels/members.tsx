@@ -39,7 +39,7 @@ export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
         <span class={lost ? "row tight" : ""}>
           <Name href={peerPage(app, peerId)}>{peerId}</Name>
           {lost && (
-            <span title="Its connection was lost without a goodbye. It leaves when its grace ends.">
+            <span title="Its connection was lost. It leaves when its grace period ends.">
               <Badge kind="warn">lost</Badge>
             </span>
           )}
@@ -83,7 +83,9 @@ export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
         loadMore={list.loadMore}
         onLook={list.look}
         empty={
-          <Empty title="No client is subscribed to this channel now.">Members appear here when they subscribe.</Empty>
+          <Empty title="No clients are subscribed to this channel right now.">
+            Members appear here when they subscribe.
+          </Empty>
         }
       />
       <ListFoot list={list} what="members" />

@@ -29,7 +29,7 @@ export function ChannelMessages({ app, channel }: { readonly app: string; readon
         selected={selected.value}
         onSelect={(chosen) => (selected.value = chosen)}
         hasChannel={false}
-        empty={<Empty title="No message yet.">Messages appear here as they are published.</Empty>}
+        empty={<Empty title="No messages yet.">Messages appear here as they are published.</Empty>}
       />
       <div class="toolbar">
         <TailButtons tail={tail} />

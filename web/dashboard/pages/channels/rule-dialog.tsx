@@ -41,7 +41,7 @@ export function ChannelRuleDialog({ rule, others, onDone, onClose }: ChannelRule
           label="Pattern"
           value={pattern}
           onInput={(value) => set({ pattern: value })}
-          error={isTaken ? "Another rule has this pattern already." : problems.pattern}
+          error={isTaken ? "Another rule already has this pattern." : problems.pattern}
           placeholder="chat/**"
           isRequired
           help={
@@ -88,7 +88,7 @@ export function ChannelRuleDialog({ rule, others, onDone, onClose }: ChannelRule
           value={grace}
           onInput={(value) => set({ grace: value })}
           error={problems.grace}
-          help="How long a member stays in presence when its connection was lost without a goodbye. 0: it leaves at once."
+          help="How long a member stays in presence after its connection is lost. 0: it leaves at once."
         />
       </Form>
     </Dialog>

@@ -91,9 +91,9 @@ export function ChannelRuleList({ rules, refused, refusal, onChange, onEdit }: C
         keyOf={String}
         empty={
           <Empty title="This application has no channel rules.">
-            Messages reach who is subscribed at that moment, and are not kept. With a rule, channels such as{" "}
-            <code>chat/**</code> keep their newest messages: clients that reconnect get what they missed, and newcomers
-            can read back. A rule can also keep members in presence for some seconds after their connection was lost.
+            Messages reach current subscribers, and are not stored. With a rule, channels such as <code>chat/**</code>{" "}
+            keep their newest messages: clients that reconnect get what they missed, and newcomers can read back. A rule
+            can also keep members in presence for a few seconds after they lose their connection.
           </Empty>
         }
       />

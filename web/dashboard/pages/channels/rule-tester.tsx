@@ -40,7 +40,7 @@ export function ChannelRuleTester({ path, rules, isChanged }: ChannelRuleTesterP
         onInput={(value) => setParameters({ channel: value })}
       />
       <div role="status" class="stack spaced match">
-        {problem ?? (channel === "" && <span class="muted">Type a channel's name to find out.</span>)}
+        {problem ?? (channel === "" && <span class="muted">Enter a channel name to find out.</span>)}
         {error && <Notice kind="bad">{messageOf(error)}</Notice>}
         {channel !== "" && !problem && match && (
           <>
@@ -78,7 +78,7 @@ export function ChannelRuleTester({ path, rules, isChanged }: ChannelRuleTesterP
 }
 
 function textOf(rule: MatchedRule | null | undefined): string {
-  if (!rule) return "No rule applies: nothing is kept.";
+  if (!rule) return "No rule applies: nothing is stored.";
   const { index, pattern, history, graceSec } = rule;
   const kept = history ? `keeps ${retentionText(history)}` : "keeps no history";
   return `Rule ${index + 1}, ${pattern}: ${kept}${graceSec > 0 ? `, grace ${span(graceSec)}` : ""}.`;

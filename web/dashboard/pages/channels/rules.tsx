@@ -54,7 +54,7 @@ function RulesOf({ path }: { readonly path: string }) {
       // The whole list is replaced: what another operator has saved meanwhile would be lost.
       const now = await get<App>(path);
       if (!isSame(now.channelRules, saved))
-        throw new Error("These rules have been changed elsewhere since this page was opened. Cancel to see them.");
+        throw new Error("These rules were changed elsewhere after you opened this page. Cancel to see the new ones.");
       await patch<App>(path, { channelRules: rules });
     } catch (caught) {
       refusal.value = messageOf(caught);
@@ -62,7 +62,7 @@ function RulesOf({ path }: { readonly path: string }) {
     }
     await reload();
     draft.value = undefined;
-    toast("The rules are saved.");
+    toast("Rules saved.");
   };
   const cancel = (): void => {
     draft.value = undefined;
@@ -82,8 +82,8 @@ function RulesOf({ path }: { readonly path: string }) {
         <div class="stack">
           <p>{effectText(inUse, saved, rules)}</p>
           <p>
-            The same happens to channels that are not in use now. History that ends cannot be read from that moment on,
-            and cannot be brought back; subscribers of its channels reconnect.
+            The same happens to channels that are not in use now. History that ends can no longer be read, and this
+            cannot be undone. Subscribers of its channels reconnect.
           </p>
         </div>
       ),
@@ -102,7 +102,7 @@ function RulesOf({ path }: { readonly path: string }) {
   return (
     <Page
       title="Channel rules"
-      intro="Which channels keep history, and how long members stay whose connection was lost. The first rule whose pattern matches a channel applies; a channel without a rule keeps nothing."
+      intro="Rules decide which channels store history, and how long members stay after they lose their connection. The first rule whose pattern matches a channel applies; a channel without a rule stores nothing."
       isReady={app !== undefined && usage.data !== undefined}
       error={error ?? usage.error}
       actions={
@@ -165,7 +165,7 @@ function effectText({ data, next }: List<ActiveChannel>, before: Rules, after: R
   const parts = [
     effect.lost && `${effect.lost} would lose their history`,
     effect.less && `${effect.less} would keep less`,
-    effect.begun && `${effect.begun} would begin to keep history`,
+    effect.begun && `${effect.begun} would start to keep history`,
   ].filter(Boolean);
   const of = `${next === null ? "" : "first "}${counted(data.length, "channels")} in use now`;
   return `Of the ${of}, ${parts.join(", ") || "none would keep more or less than before"}.`;

@@ -43,7 +43,7 @@ export function Console(_: { readonly at: PageParameters }) {
       <div class="toolbar">
         <TailButtons tail={tail} />
         <Copy text={() => jsonOf(events)} what="all shown events as JSON" label="Copy all" />
-        <Search label="Search in what is shown" value={search} onInput={(value) => setParameters({ search: value })} />
+        <Search label="Search these events" value={search} onInput={(value) => setParameters({ search: value })} />
         <span class="muted small event-count">
           {[
             search

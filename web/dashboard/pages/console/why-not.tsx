@@ -39,7 +39,7 @@ export function WhyNot() {
   return (
     <Page
       title="Why not?"
-      intro="Finds out why a client is refused: paste what it connects with, and see every check that the service makes. Nothing is kept, and no connection is made."
+      intro="Find out why a client is refused: paste what it connects with, and see every check that the service makes. Nothing is stored, and no connection is opened."
     >
       <div class="columns why-not">
         <Card>
@@ -51,7 +51,7 @@ export function WhyNot() {
               value={origin.value}
               onInput={(value) => change(() => (origin.value = value))}
               placeholder="https://shop.example.com"
-              help="Empty for a client that is not a browser."
+              help="Leave empty for clients that are not browsers."
             />
             <div class="halves">
               <Text
@@ -147,7 +147,7 @@ function Answer({ of: { checks, allowed } }: { readonly of: Explanation }) {
         <strong>{allowed ? "Allowed: every check passes." : `Refused by the check “${refusing?.name}”.`}</strong>
         {refusing?.hint && <p>{refusing.hint}</p>}
       </Notice>
-      <Card title="Checks, in their order">
+      <Card title="Checks in order">
         <ol class="checks">
           {checks.map((check) => {
             const [icon, style] = LOOKS[check.result];
@@ -170,15 +170,15 @@ function Answer({ of: { checks, allowed } }: { readonly of: Explanation }) {
 }
 
 const MISTAKES = [
-  ["origin_not_allowed", "The page runs on another origin than the key allows: http instead of https, a port, www."],
-  ["token_expired", "Tokens live an hour unless asked otherwise. A client that reconnects needs a new one each time."],
+  ["origin_not_allowed", "The key does not allow the page's origin: http instead of https, a port, www."],
+  ["token_expired", "By default, tokens are valid for an hour. A client that reconnects needs a new one each time."],
   ["invalid_token", "It was signed with another key's secret, or asks for channels that its key does not cover."],
   ["channel_not_authorized", "chat/* covers chat/42, but not chat/eu/42: ** does."],
   ["unauthorized", "A secret key's id in place of a publishable one, or a key that was revoked."],
 ] as const;
 
 const UsualMistakes = () => (
-  <Card title="Usual mistakes">
+  <Card title="Common mistakes">
     <dl class="mistakes">
       {MISTAKES.map(([code, text]) => (
         <div key={code}>

@@ -28,7 +28,7 @@ export function Payloads({ app }: { readonly app: App }) {
     <Card title="Payloads">
       <Check
         label="Show the content of messages in the dashboard"
-        help="Console and channels then show what peers send each other, to operators with the role admin. Leave it off where messages are private; sizes and times are shown in any case."
+        help="Operators with the role admin can then see what peers send each other, in the console and in channels. Leave it off if messages are private; sizes and times are always shown."
         checked={app.consolePayloads}
         isDisabled={!mayChange.value || isBusy.value}
         onChange={change}

@@ -35,14 +35,14 @@ export function AppSecret({ app, origin, reload }: AppSecretProps) {
   const rotated = (answer: { readonly secretKey: string }): void => {
     secret.value = answer.secretKey;
     isRotating.value = false;
-    toast("The secret key is rotated.");
+    toast("Secret key rotated.");
     reload();
   };
   return (
     <Card title="Secret key of the application">
       <div class="stack">
         <p class="muted">
-          The credential of the application API: rooms, access tokens, recordings. It belongs in your backend only.
+          The credential for the application API: rooms, access tokens, recordings. Only your backend should have it.
           Every view is recorded in the audit log.
         </p>
         <div class="row secret-row">
@@ -86,8 +86,8 @@ export function AppSecret({ app, origin, reload }: AppSecretProps) {
           onDone={rotated}
           onClose={() => (isRotating.value = false)}
         >
-          A new secret key replaces the present one. Put it into your backend within the time below. Access tokens that
-          were made with the present one end with it, and so do the stays of people in meetings.
+          A new secret key replaces the current one. Add it to your backend within the time below. When the current one
+          ends, its access tokens stop working, and people who joined meetings with them have to leave.
         </RotateDialog>
       )}
     </Card>

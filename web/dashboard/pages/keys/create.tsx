@@ -23,7 +23,7 @@ const TYPES = [
 ] as const;
 
 const MEANING = {
-  publishable: "For browsers and apps. Its id is public; what it may do is fixed here.",
+  publishable: "For browsers and apps. Its id is public; you decide here what it may do.",
   secret: "For your backend: it mints connect tokens, publishes, and closes connections. It has a secret.",
 };
 
@@ -61,7 +61,7 @@ export function CreateKey({ app, onCreated, onClose }: CreateKeyProps) {
 
 function Created({ made: { keyId, secret }, onClose }: { readonly made: Key; readonly onClose: () => void }) {
   return (
-    <Dialog title="The key is created" onClose={onClose}>
+    <Dialog title="Key created" onClose={onClose}>
       <div class="stack">
         {secret === undefined ? (
           <p class="row">
@@ -69,8 +69,8 @@ function Created({ made: { keyId, secret }, onClose }: { readonly made: Key; rea
           </p>
         ) : (
           <SecretOnce what="key with its secret" text={`${keyId}:${secret}`}>
-            This is the only time that the secret is shown. Copy the whole line now, and keep it where your backend
-            reads its secrets: it is the <code>PARLEY_KEY</code> of the snippets.
+            Copy the whole line now: it is not shown again. Store it where your backend reads its secrets. The snippets
+            read it from <code>PARLEY_KEY</code>.
           </SecretOnce>
         )}
         <div class="form-actions">

@@ -39,7 +39,7 @@ export const isValid = ({ type, patterns, origins }: KeyDraft): boolean =>
 
 const MEANING: Readonly<Record<Action, string>> = {
   publish: "send messages to channels",
-  subscribe: "receive the messages of channels",
+  subscribe: "receive messages from channels",
   presence: "see who is on a channel",
   send: "send direct messages to a peer",
 };
@@ -73,7 +73,8 @@ export function KeyFields({ draft, onChange }: KeyFieldsProps) {
         placeholder={"chat/*\norders/**"}
         help={
           <>
-            <code>*</code> stands for anything without a slash, <code>**</code> for anything. None covers no channel.
+            <code>*</code> stands for anything without a slash, <code>**</code> for anything. Without a pattern, no
+            channel is covered.
           </>
         }
       />
@@ -124,7 +125,7 @@ export function KeyFields({ draft, onChange }: KeyFieldsProps) {
         <legend>Calls</legend>
         <Check
           label="TURN credentials"
-          help="Clients that connect get servers that relay calls, in metadata.iceServers. It needs PARLEY_TURN_URLS."
+          help="Clients that connect get relay servers for calls in metadata.iceServers. This requires PARLEY_TURN_URLS."
           checked={turn}
           onChange={(isOn) => set({ turn: isOn })}
         />
@@ -159,7 +160,7 @@ function Tester({ label, placeholder, decide }: TesterProps) {
         onInput={(event) => (value.value = event.currentTarget.value)}
       />
       <output for={id} class={verdict ? (verdict.isCovered ? "good" : "bad") : "muted"}>
-        {verdict ? `${verdict.isCovered ? "✓ Yes." : "✗ No."} ${verdict.text}` : "Type one to find out."}
+        {verdict ? `${verdict.isCovered ? "✓ Yes." : "✗ No."} ${verdict.text}` : "Enter one to find out."}
       </output>
     </div>
   );

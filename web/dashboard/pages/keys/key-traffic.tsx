@@ -21,7 +21,7 @@ interface ChartOf {
 const CHARTS: readonly ChartOf[] = [
   {
     title: "Connections",
-    unit: "most at one time",
+    unit: "peak",
     leastTop: 5,
     lines: [{ metric: "connections", title: "Connections", color: "--accent", isFilled: true }],
   },

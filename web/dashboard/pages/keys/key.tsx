@@ -36,7 +36,7 @@ export function Key({ at }: { readonly at: PageParameters }) {
       error={error}
       missing={
         <Missing title={`No key has the id “${at.key}”.`} to={keysPage(at.app ?? "")} all="All keys">
-          The address is not complete, or the key belongs to an application that was deleted. Revoked keys are still
+          The address is incomplete, or the key belongs to an application that was deleted. Revoked keys are still
           listed.
         </Missing>
       }
@@ -91,7 +91,7 @@ function revoke(key: KeyRow, path: string, reload: () => Promise<void>): void {
     run: async () => {
       await remove(path);
       await reload();
-      toast("The key is revoked.");
+      toast("Key revoked.");
     },
   });
 }
@@ -108,7 +108,7 @@ function Facts({ of: row }: { readonly of: KeyRow }) {
         <dd>
           {row.type === "secret"
             ? "secret: for your backend"
-            : "publishable: for browsers and apps, its id is no secret"}
+            : "publishable: for browsers and apps, its id is not secret"}
         </dd>
         <dt>State</dt>
         <dd>
@@ -173,10 +173,10 @@ function Secrets({ of: row, path, reload }: SecretsProps) {
       }
     >
       <div class="stack">
-        <p class="muted">It was shown once, when it was made. If it is lost or has leaked, rotate it.</p>
+        <p class="muted">It was shown once, when it was created. If it was lost or has leaked, rotate it.</p>
         {secret.value !== undefined && (
           <SecretOnce what="key with its new secret" text={`${keyId}:${secret.value}`}>
-            This is the only time that the new secret is shown. Copy it before you leave this page.
+            Copy the new secret before you leave this page: it is not shown again.
           </SecretOnce>
         )}
         {previousSecrets.length > 0 && (
@@ -201,8 +201,8 @@ function Secrets({ of: row, path, reload }: SecretsProps) {
           }}
           onClose={() => (isRotating.value = false)}
         >
-          A new secret replaces the present one. Until its time below has run out, tokens that were signed with the
-          present one are still accepted, so that your backend can change over.
+          A new secret replaces the current one. For the time below, tokens signed with the current one are still
+          accepted, so that your backend can switch.
         </RotateDialog>
       )}
     </Card>
@@ -237,7 +237,7 @@ function EditKey({ edited, path, onSaved, onClose }: EditKeyProps) {
   const save = async (): Promise<void> => {
     await patch(path, changes);
     await onSaved();
-    toast("The key is saved.");
+    toast("Key saved.");
     onClose();
   };
   return (
@@ -289,11 +289,11 @@ const Narrowing = ({ rights, origins, connections }: Loss & { readonly connectio
   <Notice kind="warn">
     {rights.length > 0 && (
       <p>
-        This takes away {rights.join(", ")}. It acts at once on{" "}
+        This takes away {rights.join(", ")}. It takes effect at once on{" "}
         {connections === undefined ? "every live connection" : `${whole(connections)} live connections`}: subscriptions
         that are no longer covered end, and tokens that ask for more are refused.
       </p>
     )}
-    {origins.length > 0 && <p>Pages of {origins.join(", ")} cannot connect any more. Their open connections stay.</p>}
+    {origins.length > 0 && <p>Pages of {origins.join(", ")} can no longer connect. Their open connections stay.</p>}
   </Notice>
 );

@@ -117,7 +117,7 @@ function KeyList({ app, live, revoked, create }: KeyListProps) {
     <Card>
       <div class="toolbar list-head">
         <Search
-          label="Find keys by a part of their name or id"
+          label="Find keys by part of their name or id"
           placeholder="Name or id"
           value={search}
           onInput={(value) => setParameters({ search: value })}

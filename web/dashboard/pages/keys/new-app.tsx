@@ -20,7 +20,7 @@ function nameProblem(name: string): string | undefined {
   if (/[^a-z0-9-]/.test(name)) return "Only lower-case letters, digits and hyphens.";
   if (/^-|-$/.test(name)) return "A hyphen may not be first or last.";
   if (RESERVED.includes(name)) return `${name} is reserved: ${RESERVED.join(", ")} cannot be used.`;
-  return apps.value?.some((one) => one.name === name) ? `There is already an application named ${name}.` : undefined;
+  return apps.value?.some((one) => one.name === name) ? `An application named ${name} already exists.` : undefined;
 }
 
 type Created = App & { readonly secretKey: string };
@@ -55,7 +55,7 @@ export function NewApp() {
             />
           </Form>
         ) : (
-          <Notice>You may look at everything, but make no changes: ask an operator with the role admin.</Notice>
+          <Notice>You can see everything, but not make changes: ask an operator with the role admin.</Notice>
         )}
       </Card>
     </Page>

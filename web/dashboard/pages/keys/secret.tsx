@@ -30,7 +30,7 @@ export const Countdown = ({ endsAt }: { readonly endsAt: number }) => {
 };
 
 const GRACES = [
-  ["", "the configured time (24 h unless changed)"],
+  ["", "the configured time (24 h by default)"],
   ["0", "not at all: it ends now"],
   ["3600", "1 hour"],
   ["86400", "1 day"],
@@ -68,7 +68,7 @@ export function RotateDialog<T>({ title, path, canRetire = true, closes, childre
   return (
     <Dialog title={title} onClose={onClose}>
       <Form
-        submit={isLeak.value ? "Rotate, and end the earlier ones now" : "Rotate"}
+        submit={isLeak.value ? "Rotate and end earlier secrets now" : "Rotate"}
         isDanger={isAtOnce}
         isDisabled={!isTyped(toType, typed.value)}
         onSubmit={rotate}
@@ -76,7 +76,7 @@ export function RotateDialog<T>({ title, path, canRetire = true, closes, childre
       >
         <p>{children}</p>
         <Select
-          label="The present secret still works for"
+          label="The current secret still works for"
           value={isLeak.value ? "0" : grace.value}
           isDisabled={isLeak.value}
           options={GRACES}
@@ -85,7 +85,7 @@ export function RotateDialog<T>({ title, path, canRetire = true, closes, childre
         {canRetire && (
           <Check
             label="It has leaked: end every earlier secret at once"
-            help="Also those whose time has not run out. Whatever still uses one is refused from now on."
+            help="Even those that would still be valid. Anything that still uses one is refused from now on."
             checked={isLeak.value}
             onChange={(isOn) => (isLeak.value = isOn)}
           />

@@ -27,8 +27,8 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
       isReady={data !== undefined}
       error={error}
       missing={
-        <Missing title="There is no such meeting." to={meetingsPage(app)} all="All meetings">
-          Its retention is over, or the address is not complete.
+        <Missing title="Meeting not found" to={meetingsPage(app)} all="All meetings">
+          Its retention period has ended, or the address is incomplete.
         </Missing>
       }
       intro={<a href={meetingsPage(app)}>All meetings</a>}
@@ -54,7 +54,7 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
               roomName={data.roomName}
               rows={data.participants ?? []}
               reload={reload}
-              empty={<Empty title="No one has entered." />}
+              empty={<Empty title="No one has joined yet." />}
             />
           </Card>
           <MeetingRecordings app={app} meeting={data} />
@@ -88,7 +88,7 @@ function Facts({ app, meeting }: { readonly app: string; readonly meeting: Meeti
       <dt>From</dt>
       <dd>{exactTime(startTime)}</dd>
       <dt>To</dt>
-      <dd>{endTime === undefined ? <span class="muted">goes on</span> : exactTime(endTime)}</dd>
+      <dd>{endTime === undefined ? <span class="muted">in progress</span> : exactTime(endTime)}</dd>
       <dt>Lasted</dt>
       <dd>{duration((endTime ?? nowSeconds.value) - startTime)}</dd>
       <dt>meetingSession</dt>

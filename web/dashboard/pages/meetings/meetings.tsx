@@ -24,7 +24,7 @@ import { MeetingSettings } from "./settings.tsx";
 const PAGE_MAX = 100;
 const STATES = [
   ["", "all"],
-  ["true", "going on"],
+  ["true", "in progress"],
   ["false", "over"],
 ] as const;
 const FILTERS = ["room", "active", "startedAfter", "startedBefore"] as const;
@@ -51,7 +51,7 @@ function MeetingsOf({ app }: { readonly app: App }) {
   return (
     <Page
       title="Meetings"
-      intro="A meeting begins when the first person enters a room, and is over when the room has been empty for 30 seconds."
+      intro="A meeting starts when the first person joins a room, and ends when the room has been empty for 30 seconds."
       error={list.error}
       isReady={isSettled(rows, list.error)}
     >
@@ -85,9 +85,9 @@ function MeetingsOf({ app }: { readonly app: App }) {
           loadMore={list.loadMore}
           empty={
             isFiltered ? (
-              <Empty title="No meeting matches these filters." />
+              <Empty title="No meetings match these filters." />
             ) : (
-              <Empty title="There was no meeting yet.">
+              <Empty title="No meetings yet.">
                 Open a room under Rooms: its link is for your guests, and "Join as host" is for you.
               </Empty>
             )

@@ -37,7 +37,7 @@ export function Participants({ app, room, roomName, rows, isNow = false, empty, 
       isMedium: true,
       cell: ({ externalUserId }) => (externalUserId === undefined ? "–" : <Name>{externalUserId}</Name>),
     },
-    { title: "Entered", rem: 7.25, cell: ({ startTime }) => <Time at={startTime} /> },
+    { title: "Joined", rem: 7.25, cell: ({ startTime }) => <Time at={startTime} /> },
     {
       title: "Stayed",
       rem: 7,
@@ -114,13 +114,13 @@ async function askToRemove({ app, room, roomName, one, reload }: Removal): Promi
     option: isPublic
       ? {
           label: "Also make the room private",
-          help: "From then on, people without an access token enter only if a host lets them in. Everyone inside stays.",
+          help: "From then on, people without an access token can join only if a host lets them in. Everyone inside stays.",
         }
       : undefined,
     run: async (isMadePrivate) => {
       if (isMadePrivate) await makePrivate(app, roomName);
       await removePerson(app, room, one);
-      toast(`${one.name} was removed.${isMadePrivate ? " The room is private now." : ""}`);
+      toast(`${one.name} was removed.${isMadePrivate ? " The room is now private." : ""}`);
       await reload();
     },
   });
@@ -128,7 +128,7 @@ async function askToRemove({ app, room, roomName, one, reload }: Removal): Promi
 
 /** Whether the person can come back. */
 function returnOf({ isGuest }: Participant, isPublic: boolean): string {
-  if (!isGuest) return "Their access token and user ID are refused until this meeting is over.";
+  if (!isGuest) return "Their access token and user ID are refused until this meeting ends.";
   if (isPublic) return "A guest cannot be recognised: anyone with the link can come back.";
   return "A guest cannot be recognised: they can ask to join again, under another name too.";
 }
@@ -149,13 +149,13 @@ function askToEnd({ app, meeting, reload }: EndProps): void {
   const { room, roomName } = meeting;
   confirm({
     title: `End the meeting in ${roomName}?`,
-    text: `${people(insideOf(meeting).length)} inside: this ends the meeting for everyone. The room stays, and the next person who enters begins a new meeting.`,
+    text: `${people(insideOf(meeting).length)} inside: this ends the meeting for everyone. The room stays, and the next person who joins starts a new meeting.`,
     submit: "End the meeting",
     isDanger: true,
     typed: nameToType(roomName, insideOf(meeting).length),
     run: async () => {
       await endMeeting(app, room);
-      toast(`The meeting in ${roomName} is over.`);
+      toast(`The meeting in ${roomName} has ended.`);
       await reload();
     },
   });

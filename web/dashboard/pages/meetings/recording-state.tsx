@@ -40,12 +40,12 @@ export function RecordButton({ app, meeting, inside, reload }: RecordButtonProps
     confirm({
       title: `${recording ? "Stop recording" : "Record"} the meeting in ${roomName}?`,
       text: recording
-        ? "Pages stop recording and upload what is left. Each file is listed when all of it has arrived."
-        : `${people(inside)} inside: all of them see at once that the meeting is recorded, and each is asked to agree or to leave. Who enters later is asked first.`,
+        ? "Pages stop recording and upload what is left. Each file is listed once all of it has arrived."
+        : `${people(inside)} inside: everyone sees at once that the meeting is being recorded, and is asked to agree or leave. People who join later are asked first.`,
       submit: recording ? "Stop recording" : "Start recording",
       run: async () => {
         await setRecording(app, room, !recording);
-        toast(recording ? "Recording has stopped." : "The meeting is recorded.");
+        toast(recording ? "Recording has stopped." : "Recording has started.");
         await reload();
       },
     });

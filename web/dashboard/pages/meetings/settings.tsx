@@ -24,7 +24,7 @@ export function MeetingSettings({ app }: { readonly app: App }) {
   const save = async (): Promise<void> => {
     await patch(`/apps/${segment(app._id)}`, { meetingRetentionDays: wanted, allowedFrameOrigins: allowed });
     await loadApps();
-    toast("The settings of meetings are saved.");
+    toast("Meeting settings saved.");
   };
   const ask = async (): Promise<void> => {
     if (wanted >= app.meetingRetentionDays) return save();
@@ -33,7 +33,7 @@ export function MeetingSettings({ app }: { readonly app: App }) {
       text: (
         <p>
           Meetings that ended longer ago than {days(wanted)} are deleted with the list of who took part, within an hour
-          and from then on. They cannot be brought back.
+          and from then on. This cannot be undone.
         </p>
       ),
       submit: "Change the retention",
@@ -43,36 +43,36 @@ export function MeetingSettings({ app }: { readonly app: App }) {
   };
   if (!mayChange.value)
     return (
-      <Card title="Settings of meetings" class="narrow-card">
+      <Card title="Meeting settings" class="narrow-card">
         <p>Meetings are kept {days(app.meetingRetentionDays)} after their end.</p>
         <p>Pages that may show them in a frame: {app.allowedFrameOrigins.join(", ") || "none"}.</p>
       </Card>
     );
   return (
-    <Card title="Settings of meetings" class="narrow-card">
+    <Card title="Meeting settings" class="narrow-card">
       <Form
         submit="Save"
         isDisabled={!isValid || frameOriginProblem(allowed) !== undefined || isUnchanged}
         onSubmit={ask}
       >
         <Text
-          label="Days that meetings are kept"
+          label="Days to keep meetings"
           type="number"
           min={1}
           max={DAYS_MAX}
           value={kept}
           onInput={(value) => (draft.value = { ...draft.value, kept: value })}
           error={isValid ? undefined : `A whole number from 1 to ${DAYS_MAX}.`}
-          help="Counted from the end of each meeting. Once an hour, older ones are deleted, with who took part."
+          help="Counted from the end of each meeting. Older ones are deleted once an hour, with who took part."
         />
         <Text
-          label="Origins that may show meetings in a frame, one per line"
+          label="Origins that may embed meetings, one per line"
           rows={3}
           value={origins}
           onInput={(value) => (draft.value = { ...draft.value, origins: value })}
           error={frameOriginProblem(allowed)}
           placeholder="https://shop.example.com"
-          help="Pages of these origins may embed the meeting page. None: it cannot be embedded."
+          help="Pages on these origins may embed the meeting page. Empty: no page may."
         />
       </Form>
     </Card>

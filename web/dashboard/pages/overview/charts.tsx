@@ -102,7 +102,7 @@ interface ChartOf {
 
 const CONNECTIONS: ChartOf = {
   title: "Connections",
-  unit: "most at one time",
+  unit: "peak",
   lines: [{ metric: "connections", title: "Connections", color: "--accent", isFilled: true }],
   axis: { leastTop: 5 },
 };

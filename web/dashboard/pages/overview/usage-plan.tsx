@@ -10,7 +10,7 @@ import { toast } from "../../ui/notice.tsx";
 const textOf = (cap: number | null): string => (cap === null ? "" : String(cap));
 const capOf = (text: string): number | null => (text.trim() === "" ? null : Number(text));
 const problemOf = (text: string): string | undefined =>
-  /^\s*\d*\s*$/.test(text) ? undefined : "A whole number, or nothing for no cap.";
+  /^\s*\d*\s*$/.test(text) ? undefined : "Enter a whole number, or leave this empty for no cap.";
 
 export function EditPlan({ app, onClose }: { readonly app: App; readonly onClose: () => void }) {
   const name = useSignal(app.plan.name);
@@ -24,7 +24,7 @@ export function EditPlan({ app, onClose }: { readonly app: App; readonly onClose
     };
     await patch<App>(`/apps/${app._id}`, { plan });
     await loadApps();
-    toast("The plan has been changed.");
+    toast("Plan saved.");
     onClose();
   };
   return (
@@ -43,24 +43,24 @@ export function EditPlan({ app, onClose }: { readonly app: App; readonly onClose
           label="Name of the plan"
           value={name.value}
           onInput={(value) => (name.value = value)}
-          help="For people only: it changes nothing."
+          help="Only a name: it changes no limits."
           isRequired
         />
         <Text
-          label="Most connections at the same time"
+          label="Maximum concurrent connections"
           value={connections.value}
           onInput={(value) => (connections.value = value)}
           error={problemOf(connections.value)}
           placeholder="no cap"
-          help="Over all nodes. A lower cap closes no connection: it refuses new ones until enough have ended."
+          help="Across all nodes. A lower cap does not close connections: new ones are refused until enough have ended."
         />
         <Text
-          label="Most messages per calendar month"
+          label="Maximum messages per calendar month"
           value={messages.value}
           onInput={(value) => (messages.value = value)}
           error={problemOf(messages.value)}
           placeholder="no cap"
-          help="Published and sent ones together. At the cap, further messages are refused until the next month."
+          help="Published and sent messages together. At the cap, further messages are refused until the next month."
         />
       </Form>
     </Dialog>

@@ -40,7 +40,7 @@ function UsageOf({ app }: { readonly app: App }) {
       error={error}
     >
       {data && periods[0] && <ThisPeriod used={periods[0]} now={data.concurrentNow} plan={app.plan} />}
-      <Card title="This and past periods" aside="Peak: most connections at the same time">
+      <Card title="This and past periods" aside="Peak: most concurrent connections">
         <Table
           label="Usage by period"
           columns={columnsOf(periods, app.plan)}

@@ -120,10 +120,7 @@ const Subscriptions = ({ app, channels }: { readonly app: string; readonly chann
 const Unknown = ({ app, peer }: { readonly app: string; readonly peer: string }) => (
   <Card>
     <Empty title="This peer is not connected, and has not been in the last minute.">
-      <p>
-        Is the id written exactly like this, also in upper and lower case? This page fills itself when the peer
-        connects.
-      </p>
+      <p>Check the id: ids are case-sensitive. This page updates itself when the peer connects.</p>
       <p class="row centered">
         <a class="button" href={peersPage(app, peer.slice(0, 3))}>
           Find similar ids

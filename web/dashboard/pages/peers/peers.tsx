@@ -63,8 +63,8 @@ export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
     <Page title="Peers" isReady={rows !== undefined} error={list.error} isComplete={list.isComplete}>
       <div class="toolbar">
         <Search
-          label="Find peers by a part of their id"
-          placeholder="A part of the id"
+          label="Find peers by part of their id"
+          placeholder="Part of the id"
           value={typed}
           onInput={(value) => setParameters({ search: value })}
         />
@@ -98,13 +98,13 @@ export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
 
 const NoMatch = ({ app, contains }: { readonly app: string; readonly contains: string }) => (
   <Empty title={`No connected peer has “${contains}” in its id.`}>
-    Upper and lower case are different. If it left less than a minute ago,{" "}
-    <a href={peerPage(app, contains)}>its last events</a> are still known.
+    Ids are case-sensitive. If it left less than a minute ago, <a href={peerPage(app, contains)}>its last events</a> are
+    still known.
   </Empty>
 );
 
 const NoPeers = ({ app }: { readonly app: string }) => (
-  <Empty title="No peer is connected at the moment.">
+  <Empty title="No peers are connected right now.">
     Clients appear here when they connect with <a href={keysPage(app)}>a key of this application</a>, which also shows
     how to do that.
   </Empty>

@@ -5,7 +5,7 @@ import { Empty } from "../../ui/notice.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
 
 export function PeerTimeline({ recent }: { readonly recent: readonly RecordedEvent[] }) {
-  if (recent.length === 0) return <Empty title="No events are known." />;
+  if (recent.length === 0) return <Empty title="No events recorded." />;
   // Events of several connections: each says which one.
   const hasSeveral = new Set(recent.map(({ connectionId }) => connectionId)).size > 1;
   const newest = recent.toReversed();

@@ -23,11 +23,11 @@ export const RecordingLimit = ({ app, storage }: RecordingLimitProps) => (
     least={0}
     label="Storage limit (GB)"
     what={`${counted(storage?.recordings ?? 0, "recordings")}${storage?.uploading ? `, and ${bytes(storage.uploading)} that arrive now` : ""}.`}
-    atLimit="At the limit nothing more is accepted until recordings are deleted; none is deleted for it."
+    atLimit="At the limit, nothing more is accepted until you delete recordings. None are deleted automatically."
     onSubmit={async (most) => {
       await patch(`/apps/${segment(app._id)}`, { maxRecordingBytesTotal: most });
       await loadApps();
-      toast(`Recordings may take ${bytes(most)}.`);
+      toast(`The storage limit is now ${bytes(most)}.`);
     }}
   />
 );

@@ -45,11 +45,11 @@ export function MeetingRecordings({ app, meeting }: { readonly app: string; read
 
 const NoRecordings = ({ of: { recording, active } }: { readonly of: Meeting }) =>
   recording ? (
-    <Empty title="Nothing is complete yet.">
+    <Empty title="No recordings are complete yet.">
       A file is listed when its person has left, or when recording has stopped, and all of it has arrived.
     </Empty>
   ) : active ? (
-    <Empty title="This meeting is not recorded.">Start recording above, or from inside as an admin.</Empty>
+    <Empty title="This meeting is not being recorded.">Start recording above, or from inside as an admin.</Empty>
   ) : (
     <Empty title="This meeting has no recordings." />
   );

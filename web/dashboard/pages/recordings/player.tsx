@@ -28,7 +28,7 @@ export function Player({ recording, address, poster }: PlayerProps) {
     return (
       <div role="alert">
         <Notice kind="warn">
-          The browser cannot play this file: it is damaged, or not of a type that browsers play. Download it instead.
+          Your browser cannot play this file: it is damaged, or its type is not supported. Download it instead.
         </Notice>
       </div>
     );
@@ -37,8 +37,8 @@ export function Player({ recording, address, poster }: PlayerProps) {
       {recording.type === "audio" ? <audio {...media} /> : <video playsInline {...media} {...(poster && { poster })} />}
       {recording.mended === false && (
         <Notice kind="warn">
-          This file is as it came from the browser that recorded it: it could not be mended. It plays, but its length
-          may be unknown until its end, and seeking may not work.
+          This file could not be mended, so it is as the browser recorded it. It plays, but its length may be unknown
+          until the end, and seeking may not work.
         </Notice>
       )}
     </div>

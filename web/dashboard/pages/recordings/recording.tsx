@@ -30,8 +30,8 @@ export function Recording({ at }: { readonly at: PageParameters }) {
       isReady={data !== undefined}
       error={error}
       missing={
-        <Missing title="There is no such recording." to={recordingsPage(app)} all="All recordings">
-          It was deleted, its retention is over, or the address is not complete.
+        <Missing title="Recording not found" to={recordingsPage(app)} all="All recordings">
+          It was deleted, its retention period has ended, or the address is incomplete.
         </Missing>
       }
       intro={<a href={recordingsPage(app)}>All recordings</a>}
@@ -120,7 +120,7 @@ function Facts({ app, of: one }: { readonly app: string; readonly of: RecordingD
     ["Length", duration(endTime - startTime)],
     one.speechMs !== undefined && ["Speech", one.speechMs === 0 ? "none" : duration(Math.max(1, one.speechMs / 1000))],
     ["Size", bytes(one.sizeInBytes)],
-    mended !== undefined && ["Mended", mended ? "yes" : "no, it may not seek"],
+    mended !== undefined && ["Mended", mended ? "yes" : "no, seeking may not work"],
     ["Completed", exactTime(one.completed)],
     ["File", <code key="file">{one.downloadName}</code>],
     ["Id", <Id key="id" of={one._id} what="id of the recording" />],
@@ -158,7 +158,7 @@ function SameMeeting({ app, of: one }: { readonly app: string; readonly of: Reco
   if (others.length === 0) return null;
   return (
     <Card
-      title="Others of the same meeting"
+      title="Other recordings of this meeting"
       aside={<a href={playbackPage(app, one.meetingSession)}>Play all together</a>}
     >
       <RecordingTable

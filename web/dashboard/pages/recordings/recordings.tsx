@@ -90,12 +90,11 @@ function RecordingsOf({ app }: { readonly app: App }) {
 
 const NoRecordings = ({ isFiltered }: { readonly isFiltered: boolean }) =>
   isFiltered ? (
-    <Empty title="No recording matches these filters." />
+    <Empty title="No recordings match these filters." />
   ) : (
-    <Empty title="There are no recordings yet.">
-      Record a meeting: switch on <code>enableRecording</code> of its room for a button inside, or{" "}
-      <code>recordRoom</code> to record from the first second. Your backend can upload files too, with{" "}
-      <code>POST /api/v1/recording</code>.
+    <Empty title="No recordings yet.">
+      Record a meeting: turn on <code>enableRecording</code> of its room for a button inside, or <code>recordRoom</code>{" "}
+      to record from the first second. Your backend can upload files too, with <code>POST /api/v1/recording</code>.
     </Empty>
   );
 

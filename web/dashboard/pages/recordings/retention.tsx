@@ -32,7 +32,7 @@ export function Retention({ app }: { readonly app: App }) {
       text: (
         <p>
           Recordings that were completed longer ago than {days(wanted)} are deleted with their files, within an hour and
-          from then on. They cannot be brought back.
+          from then on. This cannot be undone.
         </p>
       ),
       submit: "Change the retention",
@@ -45,7 +45,7 @@ export function Retention({ app }: { readonly app: App }) {
       {mayChange.value ? (
         <Form submit="Save" isDisabled={!isValid || wanted === app.retentionDays} onSubmit={ask}>
           <Text
-            label="Days that recordings are kept"
+            label="Days to keep recordings"
             type="number"
             min={1}
             max={DAYS_MAX}
@@ -53,7 +53,7 @@ export function Retention({ app }: { readonly app: App }) {
             placeholder="without a limit"
             onInput={(value) => (draft.value = { days: value })}
             error={isValid ? undefined : `A whole number from 1 to ${DAYS_MAX}, or empty.`}
-            help="Counted from the completion of each recording. Once an hour, older ones are deleted. Empty: none is deleted."
+            help="Counted from when each recording was completed. Older ones are deleted once an hour. Empty: none are deleted."
           />
         </Form>
       ) : (

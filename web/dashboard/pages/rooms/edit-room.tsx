@@ -56,7 +56,7 @@ function RoomForm({ app, room, origin, meshMax }: RoomFormProps) {
   const count = Object.keys(changes).length;
   const save = async (): Promise<void> => {
     const after = await put<Room>(roomPath(app, room.roomName), changes);
-    toast("The room is saved.");
+    toast("Room saved.");
     navigate(page(after.roomName));
   };
   const isDisabled = !mayChange.value;

@@ -23,7 +23,7 @@ export function NewRoom({ at: { app = "" } }: { readonly at: PageParameters }) {
   return (
     <Page title="New room" isReady={service !== undefined} intro={<a href={roomsPage(app)}>All rooms</a>}>
       {!mayChange.value && (
-        <Notice>You can see everything, but change nothing: ask an operator with the role admin.</Notice>
+        <Notice>You can see everything, but not make changes: ask an operator with the role admin.</Notice>
       )}
       {service && mayChange.value && <CreateRoom app={app} {...service} />}
     </Page>
@@ -69,7 +69,7 @@ function CreateRoom({ app, origin, meshMax }: CreateRoomProps) {
             />
             <div class="narrow-form">
               <NameField value={name.value} onInput={(value) => (name.value = value)} origin={origin}>
-                Left empty, it gets ten random letters.
+                If you leave it empty, the room gets ten random letters.
               </NameField>
             </div>
           </div>

@@ -29,7 +29,7 @@ function When({ room }: { readonly room: Room }) {
   const { opens, closes } = timesOf(room);
   switch (openingOf(room, nowSeconds.value)) {
     case "always":
-      return <p>At any time: a meeting begins when someone enters.</p>;
+      return <p>At any time: a meeting starts when someone joins.</p>;
     case "over":
       return (
         <p>
@@ -87,7 +87,7 @@ export function PastMeetings({ app, room, list: { data = [], total = 0 } }: Past
         columns={columns}
         rows={data.slice(0, PAST_MAX)}
         keyOf={({ _id }) => _id}
-        empty={<Empty title="None yet.">Meetings are listed here once they are over.</Empty>}
+        empty={<Empty title="None yet.">Meetings are listed here once they have ended.</Empty>}
       />
     </Card>
   );

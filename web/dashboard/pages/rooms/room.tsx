@@ -33,7 +33,7 @@ export function Room({ at: { app = "", room = "" } }: { readonly at: PageParamet
       error={error ?? now.error ?? past.error}
       missing={
         <Missing title={`No room is named “${room}”.`} to={roomsPage(app)} all="All rooms">
-          It was renamed or deleted, or its name is misspelt. Upper and lower case are different.
+          It was renamed or deleted, or its name is misspelt. Names are case-sensitive.
         </Missing>
       }
       intro={<a href={roomsPage(app)}>All rooms</a>}

@@ -103,7 +103,7 @@ interface NoRoomsProps {
 function NoRooms({ app, search, isSearching }: NoRoomsProps) {
   const origin = useOrigin();
   if (isSearching) return <Empty title="Searching …" />;
-  if (search !== "") return <Empty title="No room has this in its name.">Deleted rooms are not listed.</Empty>;
+  if (search !== "") return <Empty title="No rooms match.">Deleted rooms are not listed.</Empty>;
   return (
     <Empty title="This application has no rooms yet.">
       {mayChange.value && (

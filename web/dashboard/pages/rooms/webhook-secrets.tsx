@@ -44,7 +44,7 @@ export function WebhookSecrets({ app, room }: WebhookSecretsProps) {
     >
       <div class="stack">
         <p class="muted">
-          Requests to the URLs of this room are signed. Each secret follows from the application and the URL.{" "}
+          Requests to the URLs of this room are signed. Each secret is derived from the application and the URL.{" "}
           {mayChange.value
             ? "Every view is recorded in the audit log."
             : "Only operators with the role admin can see them."}

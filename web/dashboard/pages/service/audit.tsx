@@ -67,8 +67,8 @@ export function Audit(_: { readonly at: PageParameters }) {
   const known = (of: (entry: AuditEntry) => string): string[] => [...new Set(rows?.map(of))].sort();
   return (
     <Page
-      title="Audit"
-      intro="Changes by operators, keys and the command line. Kept for 180 days; secrets are never in it."
+      title="Audit log"
+      intro="Changes by operators, keys and the command line. Kept for 180 days, without secrets."
       isReady={isSettled(rows, error)}
       error={error}
       actions={<DownloadCsv name="audit" columns={IN_FILE} rows={rows ?? []} all={hasMore ? all : undefined} />}
@@ -111,11 +111,9 @@ export function Audit(_: { readonly at: PageParameters }) {
             loadMore={loadMore}
             empty={
               isFiltered ? (
-                <Empty title="No change matches the filters.">Names must be given whole, such as “key created”.</Empty>
+                <Empty title="No changes match the filters.">Enter complete names, such as “key created”.</Empty>
               ) : (
-                <Empty title="Nothing has been changed yet.">
-                  Creating an application or a key is the first entry here.
-                </Empty>
+                <Empty title="No changes yet.">Create an application or a key to see the first entry.</Empty>
               )
             }
           />

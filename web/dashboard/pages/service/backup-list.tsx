@@ -19,13 +19,13 @@ interface BackupListProps {
 export function BackupList({ state: { data, problem }, path, reload }: BackupListProps) {
   if (data === null)
     return (
-      <Card title="Kept backups">
-        <p class="muted">Only operators with the role admin see, download and delete backups.</p>
+      <Card title="Stored backups">
+        <p class="muted">Only operators with the role admin can see, download and delete backups.</p>
       </Card>
     );
   const columns: readonly Column<Backup>[] = [
     { title: "Backup", value: ({ name }) => name, cell: ({ name }) => <Name>{name}</Name> },
-    { title: "Made", rem: 7, value: ({ at }) => at, isTime: true, cell: ({ at }) => <Time at={at} /> },
+    { title: "Created", rem: 7, value: ({ at }) => at, isTime: true, cell: ({ at }) => <Time at={at} /> },
     { title: "Size", rem: 6, isNumber: true, value: (one) => one.bytes, cell: ({ bytes: size }) => bytes(size) },
     {
       title: "Actions",
@@ -55,7 +55,7 @@ export function BackupList({ state: { data, problem }, path, reload }: BackupLis
   return (
     <>
       <Card
-        title="Kept backups"
+        title="Stored backups"
         aside={
           data.length > 0 && (
             <span class="row">
@@ -77,7 +77,7 @@ export function BackupList({ state: { data, problem }, path, reload }: BackupLis
             problem === null ? (
               <Empty title="There are no backups yet.">The first one appears here when it is complete.</Empty>
             ) : (
-              <Empty title="The backups cannot be listed at the moment." />
+              <Empty title="The backups cannot be listed right now." />
             )
           }
         />

@@ -13,7 +13,7 @@ export const BackupSetup = ({ state: { target } }: { readonly state: Backups }) 
     <div class="form">
       {target ? (
         <>
-          <p>Nothing starts backups by itself. Set how often one is made, and restart the service:</p>
+          <p>Backups do not start automatically. Set how often to create one, and restart the service:</p>
           <Snippet text={EVERY} what="setting" />
         </>
       ) : (
@@ -21,14 +21,14 @@ export const BackupSetup = ({ state: { target } }: { readonly state: Backups }) 
           <p>Set these variables and restart the service. On another disk of this machine:</p>
           <Snippet text={FOLDER} what="settings for a folder" />
           <p>
-            In an S3-compatible bucket, encrypted. Make the key with <code>openssl rand -base64 32</code>, and keep a
+            In an S3-compatible bucket, encrypted. Create the key with <code>openssl rand -base64 32</code>, and keep a
             copy of it: without it the backups cannot be restored.
           </p>
           <Snippet text={BUCKET} what="settings for a bucket" />
         </>
       )}
       <p class="muted small">
-        By hand, without any setting: <code>bin/parley backup FILE</code>. The page Backups of the documentation says
+        Manually, without any settings: <code>bin/parley backup FILE</code>. The Backups page of the documentation says
         more.
       </p>
     </div>

@@ -22,7 +22,7 @@ export function Backups(_: { readonly at: PageParameters }) {
   return (
     <Page
       title="Backups"
-      intro="Each is a copy of everything that the service keeps, as it was at one moment."
+      intro="Each backup is a copy of everything that the service keeps, as it was at one moment."
       actions={data?.target && mayChange.value && <BackUpNow state={data} reload={reload} />}
       isReady={data !== undefined}
       error={error}
@@ -68,22 +68,20 @@ function Warnings({ of: state }: { readonly of: State }) {
       <Notice kind="bad">
         The last backup failed <Time at={lastFailure.at} />
         {lastFailure.why === null ? ". The log says why." : `: ${sentence(lastFailure.why)}`}
-        {health !== null && " It is tried again every few minutes."}
+        {health !== null && " The service tries again every few minutes."}
       </Notice>
     ),
     health === "late" && (
-      <Notice kind="bad">No backup has succeeded for more than twice the time that should be between two.</Notice>
+      <Notice kind="bad">No backup has succeeded for more than twice the scheduled interval.</Notice>
     ),
     problem !== null && <Notice kind="bad">The backups cannot be listed: {sentence(problem)}</Notice>,
     isLost && (
-      <Notice kind="warn">
-        The last backup is not in the list: it was deleted, or the volume that it is on is not mounted.
-      </Notice>
+      <Notice kind="warn">The last backup is not in the list: it was deleted, or its volume is not mounted.</Notice>
     ),
     notRemoved !== null && <Notice kind="warn">Old backups could not be deleted: {sentence(notRemoved)}</Notice>,
     target?.isInDataFolder && (
       <Notice kind="warn">
-        Backups are in the data folder: what destroys its disk destroys them too. Set <code>PARLEY_BACKUP_TO</code> to
+        Backups are in the data folder: if its disk fails, they are lost too. Set <code>PARLEY_BACKUP_TO</code> to
         another disk or a bucket.
       </Notice>
     ),
@@ -165,7 +163,7 @@ function Making({ of: { since, isHere, bytes: done, total } }: { readonly of: Ba
   return (
     <div class="making">
       <p>
-        <span role="status">{isHere ? "A backup is being made" : "Another node is making a backup"}</span> (started{" "}
+        <span role="status">{isHere ? "A backup is being created" : "Another node is creating a backup"}</span> (started{" "}
         <Time at={since} />)
         {done !== null && total ? `: ${bytes(done)} of about ${bytes(total)}, ${percent(share)}` : ""}.
       </p>

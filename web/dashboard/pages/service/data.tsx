@@ -32,8 +32,8 @@ export function Data(_: { readonly at: PageParameters }) {
       title="Data"
       intro={
         app
-          ? `What is kept of ${app.name}, and for how long.`
-          : "What this service keeps, and for how long. Each application has limits of its own."
+          ? `What is kept for ${app.name}, and for how long.`
+          : "What this service keeps, and for how long. Each application has its own limits."
       }
       isReady={data !== undefined}
       error={error}

@@ -19,7 +19,7 @@ const nameOf = ({ nodeId, worker }: SeenNode): string =>
   worker === undefined ? nodeId : `${nodeId} · worker ${worker}`;
 
 const linksOf = ({ nats, store, awaySince }: SeenNode): string =>
-  awaySince === undefined ? `NATS ${nats ?? "not used"}, store ${store}` : "does not respond";
+  awaySince === undefined ? `NATS ${nats ?? "not used"}, store ${store}` : "not responding";
 
 const COLUMNS: readonly Column<SeenNode>[] = [
   {
@@ -96,7 +96,7 @@ export function Nodes(_: { readonly at: PageParameters }) {
   return (
     <Page
       title="Nodes"
-      intro="CPU is percent of one core. Loop lag is the longest delay of the event loop in the last seconds."
+      intro="CPU is a percentage of one core. Loop lag is the longest delay of the event loop in the last few seconds."
       isReady={data !== undefined}
       error={error}
       isComplete={isComplete}

@@ -16,8 +16,8 @@ import { Badge, Name, Snippet, Time } from "../../ui/values.tsx";
 const NAME_MAX_CHARS = 64;
 
 const ROLES: readonly (readonly [Role, string])[] = [
-  ["read", "Sees everything but secrets and payloads, and changes nothing."],
-  ["admin", "May do everything that the admin token may, also create and revoke operators."],
+  ["read", "Can see everything except secrets and payloads, and change nothing."],
+  ["admin", "Can do everything that the admin token can, including creating and revoking operators."],
 ];
 
 export function Operators(_: { readonly at: PageParameters }) {
@@ -77,7 +77,7 @@ export function Operators(_: { readonly at: PageParameters }) {
   return (
     <Page
       title="Operators"
-      intro="Each person and each program gets a token of its own: the audit then says who made a change, and one token can be revoked alone."
+      intro="Give each person and each program a separate token: the audit log then shows who made a change, and you can revoke a single token."
       actions={
         <>
           <DownloadCsv name="operators" columns={columns} rows={data ?? []} all={hasMore ? all : undefined} />
@@ -103,9 +103,9 @@ export function Operators(_: { readonly at: PageParameters }) {
           hasMore={hasMore}
           loadMore={loadMore}
           empty={
-            <Empty title="There is no operator besides the admin token.">
+            <Empty title="No operators yet, only the admin token.">
               {mayChange.value
-                ? "Create one for each person who opens the dashboard, and keep the admin token in a safe."
+                ? "Create one for each person who opens the dashboard, and keep the admin token in a safe place."
                 : "An operator with the role admin can create one."}
             </Empty>
           }
@@ -123,8 +123,7 @@ export function Operators(_: { readonly at: PageParameters }) {
           ))}
           <dt>admin token</dt>
           <dd>
-            Not in this list. It is replaced by stopping the service and running{" "}
-            <code>bin/parley admin reset-token</code>.
+            Not in this list. To replace it, stop the service and run <code>bin/parley admin reset-token</code>.
           </dd>
         </dl>
       </Card>
@@ -172,7 +171,7 @@ function NewOperator({ onCreated, onClose }: NewOperatorProps) {
           value={name.value}
           onInput={(value) => (name.value = value)}
           maxLength={NAME_MAX_CHARS}
-          help="As the audit shows it: a person, or what a program does."
+          help="As shown in the audit log: a person, or what a program does."
           isRequired
           autoFocus
         />
@@ -197,7 +196,9 @@ const NewToken = ({
 }) => (
   <Dialog title={`The token of ${name}`} onClose={onClose}>
     <div class="form">
-      <Notice kind="warn">It is shown only now: copy it before you close this. The service keeps a hash of it.</Notice>
+      <Notice kind="warn">
+        Copy the token before you close this: it is not shown again. The service keeps only a hash of it.
+      </Notice>
       <Snippet text={token} what="token" />
       <p class="muted small">
         {name} signs in with it here, and uses it with curl as <code>Authorization: Bearer</code> or with the command

@@ -77,7 +77,7 @@ export function Settings(_: { readonly at: PageParameters }) {
   return (
     <Page
       title="Settings"
-      intro="Of the node that answers. Settings are read when a node starts: change them on the command line, in the environment or in the file, and restart. Secrets are masked."
+      intro="The settings of the node that responded. They are read when a node starts: change them on the command line, in the environment or in the file, and restart. Secrets are masked."
       isReady={data !== undefined}
       error={error}
     >
@@ -112,7 +112,7 @@ export function Settings(_: { readonly at: PageParameters }) {
           sortIn="sort"
           empty={
             wanted ? (
-              <Empty title="No setting matches the search." />
+              <Empty title="No settings match the search." />
             ) : (
               <Empty title="Every setting has its default.">
                 Change one with a flag, in the environment or in a file.

@@ -79,9 +79,9 @@ export function DeliveryDetails({ of: one, onResend, onClose }: DeliveryDetailsP
 
 /** Why something is not shown. */
 function hiddenIn({ data }: WebhookDelivery): string {
-  if (!mayChange.value) return "What was sent and answered is shown to operators with the role admin.";
+  if (!mayChange.value) return "Only operators with the role admin can see what was sent, and the response.";
   if (data !== undefined) return "";
   return currentApp.value?.consolePayloads
-    ? "What was sent is not kept any more."
-    : "What was sent is shown if the application allows payloads in the dashboard, on its page Keys.";
+    ? "What was sent is no longer stored."
+    : "To see what was sent, allow payloads in the dashboard on the application's Keys page.";
 }

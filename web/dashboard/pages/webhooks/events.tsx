@@ -16,7 +16,7 @@ export function EventFields({ events, onChange }: EventFieldsProps) {
     <fieldset class="event-fields">
       <legend>Events</legend>
       <Check
-        label="All events, also those of later versions"
+        label="All events, including those of later versions"
         checked={events.includes(ALL)}
         onChange={(isOn) => onChange(isOn ? [ALL] : withTypes(events, WEBHOOK_EVENTS, false))}
       />

@@ -23,7 +23,7 @@ export function WebhookFields({ draft, onChange }: WebhookFieldsProps) {
         error={urlProblem(url.trim())}
         maxLength={WEBHOOK_MAX_CHARS}
         placeholder="https://example.com/webhooks/parley"
-        help="Your backend. It must be reachable from the Internet, unless PARLEY_WEBHOOK_ALLOW opens your network."
+        help="Your backend. It must be reachable from the Internet, unless PARLEY_WEBHOOK_ALLOW allows your network."
         isRequired
       />
       <Text
@@ -46,8 +46,8 @@ export function WebhookFields({ draft, onChange }: WebhookFieldsProps) {
           placeholder={"chat/*\norders/**"}
           help={
             <>
-              Events of channels, peers and messages come from these only. <code>*</code> stands for anything without a
-              slash, <code>**</code> for all channels.
+              Events about channels, peers and messages come only from these. <code>*</code> stands for anything without
+              a slash, <code>**</code> for all channels.
             </>
           }
           isRequired

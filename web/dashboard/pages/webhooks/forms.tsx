@@ -44,11 +44,11 @@ interface CreatedProps {
 }
 
 const Created = ({ app, made: { _id, secret }, onClose }: CreatedProps) => (
-  <Dialog title="The webhook is created" onClose={onClose}>
+  <Dialog title="Webhook created" onClose={onClose}>
     <div class="stack">
       <SecretOnce what="signing secret" text={secret}>
-        This is the only time that the secret is shown. Copy it now: your backend verifies with it that requests come
-        from here. If it is lost, rotate it.
+        Copy the secret now: it is not shown again. Your backend uses it to verify that requests come from here. If you
+        lose it, rotate it.
       </SecretOnce>
       <div class="form-actions">
         <button
@@ -78,7 +78,7 @@ export function EditWebhook({ edited, path, onSaved, onClose }: EditWebhookProps
   const save = async (): Promise<void> => {
     await patch(path, changes);
     await onSaved();
-    toast("The webhook is saved.");
+    toast("Webhook saved.");
     onClose();
   };
   return (

@@ -52,7 +52,7 @@ export function Health({ of: webhook }: { readonly of: Webhook }) {
     ["Delivered", health.delivered, "events that your backend accepted"],
     ["Waiting", health.waiting, "to be sent, or sent again"],
     ["Failed", health.failed, "out of attempts: replay sends them again"],
-    ["Dropped", health.dropped, "because too many waited"],
+    ["Dropped", health.dropped, "because too many were waiting"],
   ] as const;
   return (
     <Card title="Health" aside={<HealthBadge of={webhook} />}>
@@ -77,7 +77,7 @@ export function Health({ of: webhook }: { readonly of: Webhook }) {
           </dd>
           {last !== undefined && (
             <>
-              <dt>Last answer</dt>
+              <dt>Last response</dt>
               <dd>{last}</dd>
             </>
           )}

@@ -122,7 +122,7 @@ export function Log({ of: webhook, path, reload }: LogProps) {
 
 const NoDeliveries = ({ of: webhook, isFiltered }: { readonly of: Webhook; readonly isFiltered: boolean }) =>
   isFiltered ? (
-    <Empty title="No attempt matches the filters." />
+    <Empty title="No attempts match the filters." />
   ) : (
     <Empty title="Nothing has been sent yet.">
       {webhook.disabled

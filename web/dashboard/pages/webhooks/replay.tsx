@@ -22,7 +22,7 @@ export function ReplayDialog({ path, onDone, onClose }: ReplayDialogProps) {
     const { events } = await post<{ readonly events: number }>(`${path}/replay`, { since: seconds });
     toast(
       events === 0
-        ? "Nothing has failed or waits since then."
+        ? "Since then, no event has failed or is waiting."
         : `${whole(events)} ${events === 1 ? "event is" : "events are"} being resent.`,
     );
     await onDone();
@@ -32,8 +32,8 @@ export function ReplayDialog({ path, onDone, onClose }: ReplayDialogProps) {
     <Dialog title="Replay events" onClose={onClose}>
       <Form submit="Replay" isDisabled={seconds === undefined} onSubmit={replay} onCancel={onClose}>
         <p>
-          Every event that has happened since this time and has not succeeded is resent, with the same webhook-id and
-          number. Events that have succeeded are not repeated.
+          Every event since this time that has not succeeded is resent, with the same webhook-id and number. Events that
+          have succeeded are not repeated.
         </p>
         <Text
           label="Since"

@@ -25,8 +25,8 @@ export function SigningSecret(props: SigningSecretProps) {
       ) : (
         <Card title="Signing secret">
           <Notice kind="bad">
-            The master key of this node does not open the secret, so nothing is sent. Start the service with the master
-            key that it was made with, or delete the webhook and create it anew.
+            This node's master key cannot decrypt the secret, so nothing is sent. Start the service with the master key
+            that encrypted it, or delete the webhook and create it again.
           </Notice>
         </Card>
       )}
@@ -37,8 +37,9 @@ export function SigningSecret(props: SigningSecretProps) {
 const OfRooms = ({ app }: { readonly app: string }) => (
   <Card title="Signing secret">
     <p class="muted">
-      It follows from the application and the URL. Open a <a href={`${BASE}/apps/${segment(app)}/rooms`}>room</a> that
-      names this URL: its page shows the secret on request. For another secret, change the URL, for example its query.
+      It is derived from the application and the URL. Open a <a href={`${BASE}/apps/${segment(app)}/rooms`}>room</a>{" "}
+      that names this URL: its page shows the secret on request. To get a different secret, change the URL, for example
+      its query.
     </p>
   </Card>
 );
@@ -58,10 +59,10 @@ function OwnSecret({ of: { previousSecrets }, path, reload }: SigningSecretProps
       }
     >
       <div class="stack">
-        <p class="muted">It was shown once, when it was made. If it is lost or has leaked, rotate it.</p>
+        <p class="muted">It was shown once, when it was created. If it was lost or has leaked, rotate it.</p>
         {secret.value !== undefined && (
           <SecretOnce what="new signing secret" text={secret.value}>
-            This is the only time that the new secret is shown. Copy it before you leave this page.
+            Copy the new secret before you leave this page: it is not shown again.
           </SecretOnce>
         )}
         {previousSecrets.length > 0 && (
@@ -86,8 +87,8 @@ function OwnSecret({ of: { previousSecrets }, path, reload }: SigningSecretProps
           }}
           onClose={() => (isRotating.value = false)}
         >
-          A new secret signs from now on. For the time below each request has the signature of the present one, too, so
-          that your backend can change over. After a leak, choose “not at all”.
+          A new secret signs from now on. For the time below, each request is also signed with the current one, so that
+          your backend can switch. After a leak, choose “not at all”.
         </RotateDialog>
       )}
     </Card>

@@ -57,7 +57,7 @@ function Result({ of: { status, succeeded, ms, error, response } }: { readonly o
   return (
     <dl class="facts">
       <dt>Result</dt>
-      <dd>{succeeded ? "It has arrived." : "It has not succeeded."}</dd>
+      <dd>{succeeded ? "It arrived." : "It failed."}</dd>
       <dt>Status</dt>
       <dd>
         <Badge kind={succeeded ? "good" : "bad"}>{outcomeOf({ status })}</Badge>

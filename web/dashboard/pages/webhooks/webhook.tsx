@@ -34,7 +34,7 @@ export function Webhook({ at: { app = "", webhook = "" } }: { readonly at: PageP
       error={error}
       missing={
         <Missing title={`No webhook has the id “${webhook}”.`} to={webhooksPage(app)} all="All webhooks">
-          It was deleted, or the address is not complete. URLs of rooms are listed once they are called.
+          It was deleted, or the address is incomplete. URLs of rooms are listed once they are called.
         </Missing>
       }
       actions={
@@ -97,7 +97,7 @@ function Switch({ of: row, path, reload }: SwitchProps) {
   const ask = (): void =>
     confirm({
       title: `Disable ${nameOf(row)}`,
-      text: <p>Nothing is sent until you enable it, and what happens meanwhile is not kept for it.</p>,
+      text: <p>Nothing is sent until you enable it, and events in the meantime are not stored for it.</p>,
       submit: "Disable the webhook",
       isDanger: true,
       run: () => set(true),
@@ -119,7 +119,7 @@ function askToDelete(row: WebhookRow, path: string, app: string): void {
     title: `Delete ${nameOf(row)}`,
     text: (
       <p>
-        Its secret, its log and {waiting === 0 ? "what waits for it" : `${whole(waiting)} events that wait for it`} are
+        Its secret, its log and {waiting === 0 ? "its waiting events" : `its ${whole(waiting)} waiting events`} are
         deleted. This cannot be undone.
       </p>
     ),
@@ -142,12 +142,12 @@ const MADE_BY: Readonly<Record<WebhookRow["kind"], string>> = {
 function Facts({ of: row }: { readonly of: WebhookRow }) {
   const { _id, url, kind, events, channelPatterns, headers, created } = row;
   return (
-    <Card title="What it gets">
+    <Card title="Events">
       <dl class="facts">
         <dt>URL</dt>
         <dd>
           <code>{url}</code>
-          {!mayChange.value && <div class="muted small">Only operators with the role admin see the whole URL.</div>}
+          {!mayChange.value && <div class="muted small">Only operators with the role admin can see the whole URL.</div>}
         </dd>
         <dt>Events</dt>
         <dd>
@@ -173,7 +173,7 @@ function Facts({ of: row }: { readonly of: WebhookRow }) {
             </dd>
           </>
         )}
-        <dt>Made by</dt>
+        <dt>Created by</dt>
         <dd>
           {MADE_BY[kind]}, <Time at={created} />
         </dd>

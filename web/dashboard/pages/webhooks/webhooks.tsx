@@ -33,7 +33,7 @@ function WebhooksOf({ app }: { readonly app: App }) {
   return (
     <Page
       title="Webhooks"
-      intro="Parley calls your backend when something happens: signed, and repeated until it has arrived."
+      intro="Parley calls your backend when something happens: signed, and repeated until it arrives."
       isReady={isSettled(data, error)}
       error={error}
       actions={
