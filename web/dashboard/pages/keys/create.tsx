@@ -69,7 +69,7 @@ function Created({ made: { keyId, secret }, onClose }: { readonly made: Key; rea
           </p>
         ) : (
           <SecretOnce what="key with its secret" text={`${keyId}:${secret}`}>
-            Copy the whole line now: it is not shown again. Store it where your backend reads its secrets. The snippets
+            Copy the whole line now: it is shown only once. Store it where your backend reads its secrets. The snippets
             read it from <code>PARLEY_KEY</code>.
           </SecretOnce>
         )}

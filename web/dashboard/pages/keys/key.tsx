@@ -176,7 +176,7 @@ function Secrets({ of: row, path, reload }: SecretsProps) {
         <p class="muted">It was shown once, when it was created. If it was lost or has leaked, rotate it.</p>
         {secret.value !== undefined && (
           <SecretOnce what="key with its new secret" text={`${keyId}:${secret.value}`}>
-            Copy the new secret before you leave this page: it is not shown again.
+            Copy the new secret before you leave this page: it is shown only once.
           </SecretOnce>
         )}
         {previousSecrets.length > 0 && (

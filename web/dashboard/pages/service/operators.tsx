@@ -197,7 +197,7 @@ const NewToken = ({
   <Dialog title={`The token of ${name}`} onClose={onClose}>
     <div class="form">
       <Notice kind="warn">
-        Copy the token before you close this: it is not shown again. The service keeps only a hash of it.
+        Copy the token before you close this: it is shown only once. The service keeps only a hash of it.
       </Notice>
       <Snippet text={token} what="token" />
       <p class="muted small">

@@ -47,7 +47,7 @@ const Created = ({ app, made: { _id, secret }, onClose }: CreatedProps) => (
   <Dialog title="Webhook created" onClose={onClose}>
     <div class="stack">
       <SecretOnce what="signing secret" text={secret}>
-        Copy the secret now: it is not shown again. Your backend uses it to verify that requests come from here. If you
+        Copy the secret now: it is shown only once. Your backend uses it to verify that requests come from here. If you
         lose it, rotate it.
       </SecretOnce>
       <div class="form-actions">

@@ -53,7 +53,7 @@ export function HeaderFields({ headers, onChange }: HeaderFieldsProps) {
         <button type="button" class="small" onClick={add}>
           Add header
         </button>
-        <span class="muted small">Sent with every request. Values are encrypted, and are not shown again.</span>
+        <span class="muted small">Sent with every request. Values are encrypted, and not shown afterwards.</span>
       </div>
     </fieldset>
   );

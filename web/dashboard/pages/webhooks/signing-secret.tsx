@@ -26,7 +26,7 @@ export function SigningSecret(props: SigningSecretProps) {
         <Card title="Signing secret">
           <Notice kind="bad">
             This node's master key cannot decrypt the secret, so nothing is sent. Start the service with the master key
-            that encrypted it, or delete the webhook and create it again.
+            that encrypted it, or delete the webhook and create a new one.
           </Notice>
         </Card>
       )}
@@ -62,7 +62,7 @@ function OwnSecret({ of: { previousSecrets }, path, reload }: SigningSecretProps
         <p class="muted">It was shown once, when it was created. If it was lost or has leaked, rotate it.</p>
         {secret.value !== undefined && (
           <SecretOnce what="new signing secret" text={secret.value}>
-            Copy the new secret before you leave this page: it is not shown again.
+            Copy the new secret before you leave this page: it is shown only once.
           </SecretOnce>
         )}
         {previousSecrets.length > 0 && (
