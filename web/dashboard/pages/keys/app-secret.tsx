@@ -87,7 +87,7 @@ export function AppSecret({ app, origin, reload }: AppSecretProps) {
           onClose={() => (isRotating.value = false)}
         >
           A new secret key replaces the current one. Add it to your backend within the time below. When the current one
-          ends, its access tokens stop working, and people who joined meetings with them have to leave.
+          ends, so do its access tokens and the stays of people in meetings.
         </RotateDialog>
       )}
     </Card>
