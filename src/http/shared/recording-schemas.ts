@@ -98,7 +98,7 @@ export const recording = lazily(() =>
         .describe(
           "Only for recordings made by a meeting's page; false: the file is unchanged, without duration and index",
         ),
-      hasThumbnail: z.literal(true).optional(),
+      hasThumbnail: z.literal(true).optional().describe("Present if it has a thumbnail"),
       speechMs: z.int().optional().describe("How long its person spoke, in milliseconds; absent: not measured"),
     })
     .meta({ id: "Recording" }),
