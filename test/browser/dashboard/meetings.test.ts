@@ -54,7 +54,7 @@ test("people appear as they enter, one is removed, and the meeting is ended and 
   const ending = dialog(page, `End the meeting in ${room.name}?`);
   await ending.getByText("2 people inside").waitFor();
   await button(ending, "End the meeting").click();
-  await toast(page, `The meeting in ${room.name} is over.`).waitFor();
+  await toast(page, `The meeting in ${room.name} has ended.`).waitFor();
   for (const { wire } of [ann, eve]) expect(await wire.closed()).toMatchObject({ code: 4021, reason: "ended" });
   await row(page, "Participants", "u-1").getByText("meeting ended").waitFor();
   expect(await inside(room)).toEqual([]);
