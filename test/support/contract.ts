@@ -22,6 +22,8 @@ export interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
   readonly items?: JsonSchema;
+  /** A tuple: one schema per place. */
+  readonly prefixItems?: readonly JsonSchema[];
   readonly maxItems?: number;
   readonly minLength?: number;
   readonly maxLength?: number;

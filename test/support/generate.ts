@@ -24,6 +24,7 @@ export class Generator {
       case "object":
         return this.object(schema);
       case "array":
+        if (schema.prefixItems) return fc.tuple(...schema.prefixItems.map((one) => this.valid(one)));
         return fc.array(this.valid(schema.items ?? {}), { maxLength: Math.min(schema.maxItems ?? 4, 4) });
       case "string":
         return text(schema);

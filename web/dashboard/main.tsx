@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { followLinks, rawPath } from "./address/router.ts";
 import { ApiError, sessions } from "./api/client.ts";
+import { startTicking } from "./api/now.ts";
 import { followOtherTabs, hasSignedIn, signedIn, signedOut } from "./api/session.ts";
 import type { Session } from "./api/types.ts";
 import { Dashboard } from "./dashboard.tsx";
@@ -12,6 +13,7 @@ import "./scripts/shared.ts";
 const RETRY_MS = 2000;
 
 followLinks();
+startTicking();
 followOtherTabs(window);
 const root = document.getElementById("app");
 if (root) {

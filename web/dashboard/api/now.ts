@@ -9,9 +9,13 @@ const TOLERATED_MS = 5000;
 const serviceSeconds = (): number => (Date.now() + behindMs) / 1000;
 
 export const nowSeconds = signal(serviceSeconds());
-setInterval(() => {
-  if (!document.hidden) nowSeconds.value = serviceSeconds();
-}, 1000);
+
+/** Called once, by the page: tests that import this have no document. */
+export function startTicking(): void {
+  setInterval(() => {
+    if (!document.hidden) nowSeconds.value = serviceSeconds();
+  }, 1000);
+}
 
 /** Notes the time at which the service answered: the header `Date`. */
 export function noteServiceTime(date: string | null): void {
