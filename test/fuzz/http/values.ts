@@ -95,6 +95,7 @@ export class Values {
       case "object":
         return this.object(schema, depth);
       case "array":
+        if (schema.prefixItems) return schema.prefixItems.map((one) => this.valid(one, "", depth + 1));
         return Array.from({ length: chance.below(Math.min(schema.maxItems ?? 4, 4) + 1) }, () =>
           this.valid(schema.items ?? {}, "", depth + 1),
         );
