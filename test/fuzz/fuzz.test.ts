@@ -32,9 +32,9 @@ test(`10,000 texts of other nodes are decoded or refused, and what is accepted i
   expect(unknownKinds).toEqual([]);
 });
 
-test(`1,000 valid and invalid HTTP requests are answered as the document describes (seed ${SEED})`, async () => {
-  const { frames, operations, byStatus, neverOk, healthyChecks } = await fuzzHttp(1000, SEED);
-  expect(frames).toBeGreaterThanOrEqual(1000);
+test(`1,250 valid and invalid HTTP requests are answered as the document describes (seed ${SEED})`, async () => {
+  const { frames, operations, byStatus, neverOk, healthyChecks } = await fuzzHttp(1250, SEED);
+  expect(frames).toBeGreaterThanOrEqual(1250);
   expect(operations).toBeGreaterThan(35);
   expect(healthyChecks).toBeGreaterThan(0);
   // Some accepted and some refused, or the run would prove nothing.
