@@ -174,6 +174,7 @@ test.each(LOOKED_AT.map((look) => [`${look.width} px, ${look.scheme}`, look] as 
     await page.keyboard.press("Enter");
     if (look.width < 700) await button(page, "Menu").click();
     await page.getByRole("navigation").getByText("Operators").waitFor();
+    await page.getByRole("heading", { level: 1 }).waitFor();
     expect(await violations(page)).toEqual([]);
     expect((await lookAt(page)).sideways).toBe(0);
   },

@@ -111,7 +111,7 @@ function Legend({ times, lines, unit, ...formats }: LegendProps) {
       {lines.map((line) => (
         <span key={line.title}>
           <i class={line.isDashed ? "dashed" : ""} style={{ color: `var(${line.color})` }} aria-hidden="true" />
-          {lines.length > 1 && <span class="legend-name">{line.title}</span>}
+          {lines.length > 1 && <span class="legend-name">{line.title}</span>}{" "}
           <b>
             {at && step === undefined ? "–" : shownValue(line, step, formatOf(formats))}
             {isShort && unit}
