@@ -179,28 +179,34 @@ describe("served by a node", () => {
     };
 
     test("sends what changes something only with the second click, to this service, and keeps the key nowhere", async () => {
-      await using reader = await Reader.open(`${server.url}/docs/api#postV1Tokens`);
+      await using reader = await Reader.open(`${server.url}/docs/api#postV1ChannelsChannelPublish`);
       const { page } = reader;
       // As of someone who is signed in to the dashboard.
       await page.context().addCookies([{ name: "parley", value: "a-session", url: server.url }]);
       const sent: string[] = [];
       page.on("request", (request) => sent.push(`${request.method()} ${request.url()}`));
-      const section = await opened(reader, "postV1Tokens");
+      const section = await opened(reader, "postV1ChannelsChannelPublish");
       const { secretKey } = server.keys;
+      expect(await section.getByLabel("Secret key").getAttribute("placeholder")).toBe("<sk_id>:<sk_secret>");
       await section.getByLabel("Secret key").fill(secretKey);
+      await section.getByLabel("channel", { exact: false }).first().fill("chat/lobby");
       expect(await section.getByLabel("Secret key").getAttribute("type")).toBe("password");
       expect(await section.getByLabel("Request", { exact: true }).textContent()).toContain(
         "Authorization: Bearer ••••••••'",
       );
       await section.getByRole("button", { name: "Send POST" }).click();
       expect(sent).toEqual([]);
-      const request = page.waitForRequest("**/v1/tokens");
+      const request = page.waitForRequest("**/publish");
       await section.getByRole("button", { name: "Click again: this can change data" }).click();
       const headers = await (await request).allHeaders();
       expect([headers.authorization, headers.cookie]).toEqual([`Bearer ${secretKey}`, undefined]);
-      await section.getByText(/^200 .*ms · application\/json$/).waitFor();
-      expect(await section.getByLabel("Response", { exact: true }).textContent()).toContain('"token": "ey');
-      expect(sent).toEqual([`POST ${server.url}/v1/tokens`]);
+      await section.getByText(/^2\d\d .*ms/).waitFor();
+      // A token changes nothing: one click makes it.
+      const tokens = await opened(reader, "postV1Tokens");
+      await tokens.getByRole("button", { name: "Send POST" }).click();
+      await tokens.getByText(/^200 .*ms · application\/json$/).waitFor();
+      expect(await tokens.getByLabel("Response", { exact: true }).textContent()).toContain('"token": "ey');
+      expect(sent).toEqual([`POST ${server.url}/v1/channels/chat%2Flobby/publish`, `POST ${server.url}/v1/tokens`]);
       // Another operation has it, and nothing else: neither the page's text, nor its address, nor a storage.
       const other = await opened(reader, "getV1Usage");
       expect(await other.getByLabel("Secret key").inputValue()).toBe(secretKey);

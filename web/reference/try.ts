@@ -6,6 +6,14 @@ import { maskedCurl, type Request, send } from "./request.ts";
 
 const CONFIRM_WITHIN_MS = 5000;
 
+/** Although they are POST: they make a token that nothing stores, or only explain. */
+const CHANGE_NOTHING: readonly string[] = [
+  "postV1Tokens",
+  "postApiV1Token",
+  "postApiV1TokenValidate",
+  "postApiInternalV1Explain",
+];
+
 /** Pasted by the reader, by what they open. Only here, in memory: nothing writes them anywhere. Bound: the credentials of the API. */
 const secrets = new Map<string, string>();
 
@@ -80,8 +88,13 @@ class TryForm {
     this.changed();
   }
 
-  private secretField({ label }: Credential): HTMLInputElement {
-    const input = h("input", { type: "password", autocomplete: "off", spellcheck: "false" }) as HTMLInputElement;
+  private secretField({ label, form }: Credential): HTMLInputElement {
+    const input = h("input", {
+      type: "password",
+      autocomplete: "off",
+      spellcheck: "false",
+      placeholder: form,
+    }) as HTMLInputElement;
     input.value = secrets.get(label) ?? "";
     // Another operation's form may have been given it meanwhile.
     input.addEventListener("focus", () => {
@@ -92,7 +105,8 @@ class TryForm {
   }
 
   private get isChange(): boolean {
-    return this.trial.placed.method !== "get";
+    const { method, operation } = this.trial.placed;
+    return method !== "get" && !CHANGE_NOTHING.includes(operation.operationId);
   }
 
   private changed(): void {
