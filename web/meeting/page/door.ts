@@ -4,9 +4,9 @@ import type { Door } from "./api.ts";
 /** A room that opens is looked at again then, not by all pages at the same moment. */
 const OPENS_SPREAD_MS = 3000;
 const LOOK_AGAIN_MS = 15_000;
-/** The longest delay of a timer. */
-const TIMER_MAX_MS = 2_000_000_000;
-
+/** A host may open it earlier. Longer than the service makes a page wait that has asked too often. */
+const LOOK_EARLY_MS = 60_000;
+const LOOK_EARLY_SPREAD_MS = 15_000;
 /** A service that does not respond is asked again after that long. */
 const ASK_AGAIN_MS = 5000;
 
@@ -16,9 +16,10 @@ const ASK_AGAIN_MS = 5000;
  */
 export function looksAgainInMs(why: string, timeMs: number | undefined): number | undefined {
   if (why === "failed") return ASK_AGAIN_MS;
+  const earlyMs = LOOK_EARLY_MS + Math.random() * LOOK_EARLY_SPREAD_MS;
+  if (why === "busy") return earlyMs;
   if (why !== "not_open" || timeMs === undefined) return undefined;
-  const waitMs = Math.max(LOOK_AGAIN_MS, timeMs - Date.now()) + Math.random() * OPENS_SPREAD_MS;
-  return Math.min(waitMs, TIMER_MAX_MS);
+  return Math.min(Math.max(LOOK_AGAIN_MS, timeMs - Date.now()) + Math.random() * OPENS_SPREAD_MS, earlyMs);
 }
 
 /**

@@ -3,6 +3,7 @@ import { ParleyError } from "../../../client/src/events/errors.ts";
 import { closedBy, refusedAct, unsent } from "../session/refusals.ts";
 import { carriedBy, roomNameIn } from "./address.ts";
 import { Refused } from "./api.ts";
+import { looksAgainInMs } from "./door.ts";
 import { framingOf } from "./frame.ts";
 import { partsOf } from "./links.ts";
 import { cleanName, initials } from "./names.ts";
@@ -138,4 +139,12 @@ test("shortcuts are single keys, and not while a text is written", () => {
 
 test("one sound in ten seconds", () => {
   expect([0, 100, 9999, 10_000, 15_000, 20_001].map(isTimeForSound)).toEqual([true, false, false, true, false, true]);
+});
+
+test("a room that is not open yet is looked at again each minute, as a host may open it earlier", () => {
+  const minute = 60_000;
+  expect(looksAgainInMs("not_open", Date.now() + 600 * minute)).toBeWithin(minute, 2 * minute);
+  expect(looksAgainInMs("not_open", Date.now() + minute / 2)).toBeLessThan(minute);
+  expect(looksAgainInMs("busy", undefined)).toBeWithin(minute, 2 * minute);
+  expect([looksAgainInMs("not_open", undefined), looksAgainInMs("over", 1)]).toEqual([undefined, undefined]);
 });

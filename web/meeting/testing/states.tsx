@@ -230,7 +230,7 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
   },
   "admin-remove": async (fakes) => {
     await enter(fakes, admin);
-    dialog.value = { remove: "p1", name: "Alan Turing" };
+    dialog.value = { remove: "p1", name: "Alan Turing", isGuest: true };
   },
   audience: async (fakes) => {
     const room = { roomName: "town-hall", ownerOnlyBroadcast: true, enableScreenSharing: false };

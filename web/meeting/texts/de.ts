@@ -254,9 +254,12 @@ export const de: Texts = {
   renamed: "{before} heißt jetzt {name}.",
   renameRefused: "Dieser Name lässt sich nicht ändern. Gäste können ihren Namen dreimal pro Besprechung ändern.",
   removeQuestion: "{name} aus der Besprechung entfernen?",
-  removeMeaning:
-    "Eingeladene Personen können erst nach der Besprechung wieder teilnehmen. Gäste können sofort zurückkommen: Sperren Sie den Raum, um das zu verhindern.",
+  removeInvited: "{name} kann erst nach der Besprechung wieder teilnehmen.",
+  removeGuest: "{name} ist Gast und kann erneut teilnehmen oder um Einlass bitten. Ein gesperrter Raum verhindert das.",
   remove: "Entfernen",
+  removeAndLock: "Entfernen und Raum sperren",
+  leaveQuestion: "Die Besprechung verlassen?",
+  leaveMeaning: "Außer Ihnen ist kein Host hier. Wenn Sie gehen, machen die anderen ohne Host weiter.",
   endForAll: "Für alle beenden",
   endQuestion: "Die Besprechung für alle beenden?",
   endMeaning: "Die Besprechung endet für alle. Der Raum bleibt bestehen.",
@@ -298,6 +301,7 @@ export const de: Texts = {
   recordingUnsupported:
     "Dieser Browser kann nicht aufzeichnen. Die Besprechung geht weiter, und Sie werden nicht aufgezeichnet.",
   recordingRefused: "Der Dienst nimmt Ihre Aufzeichnung nicht mehr an. Die Besprechung geht weiter.",
+  recordingCut: "Ihre Aufzeichnung endete mit Ihrer Teilnahme. Was der Dienst bis dahin erhalten hat, bleibt erhalten.",
   recordingTooLarge: "Ihre Aufzeichnung hat die maximale Größe erreicht und endet hier. Die Besprechung geht weiter.",
   recordingStorageFull:
     "Der Dienst hat keinen Speicherplatz mehr für Aufzeichnungen. Ihre endet hier; die Besprechung geht weiter. Bitte informieren Sie die Personen, die sie leiten.",

@@ -247,9 +247,12 @@ export const es: Texts = {
   renamed: "{before} ahora se llama {name}.",
   renameRefused: "Este nombre no se puede cambiar. Un invitado puede cambiar el suyo tres veces por reunión.",
   removeQuestion: "¿Quitar a {name} de la reunión?",
-  removeMeaning:
-    "Quien tiene una invitación personal no puede volver hasta que termine la reunión. Los demás invitados sí: bloquee la sala para impedirlo.",
+  removeInvited: "{name} no podrá volver hasta que termine la reunión.",
+  removeGuest: "{name} no tiene invitación personal y puede volver a unirse o pedirlo. Bloquee la sala para impedirlo.",
   remove: "Quitar",
+  removeAndLock: "Quitar y bloquear la sala",
+  leaveQuestion: "¿Salir de la reunión?",
+  leaveMeaning: "No hay ningún otro anfitrión. Si sale, los demás continúan sin anfitrión.",
   endForAll: "Finalizar para todos",
   endQuestion: "¿Finalizar la reunión para todos?",
   endMeaning: "La reunión finaliza para todos. La sala se conserva.",
@@ -290,6 +293,8 @@ export const es: Texts = {
     "Este dispositivo no puede guardar su grabación en el disco. Permanece en la memoria: mantenga abierta esta página hasta que se haya subido.",
   recordingUnsupported: "Este navegador no puede grabar. La reunión continúa y no se le graba.",
   recordingRefused: "El servicio ya no admite su grabación. La reunión continúa.",
+  recordingCut:
+    "Su grabación terminó con su participación. Se conserva lo que el servicio había recibido hasta entonces.",
   recordingTooLarge: "Su grabación ha alcanzado el tamaño máximo y termina aquí. La reunión continúa.",
   recordingStorageFull:
     "El servicio no tiene más espacio para grabaciones. La suya termina aquí; la reunión continúa. Avise a quienes la organizan.",

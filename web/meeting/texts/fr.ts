@@ -251,9 +251,13 @@ export const fr: Texts = {
   renamed: "{before} s’appelle désormais {name}.",
   renameRefused: "Ce nom ne peut pas être modifié. Un invité peut changer le sien trois fois par réunion.",
   removeQuestion: "Faire sortir {name} de la réunion ?",
-  removeMeaning:
-    "Les personnes invitées par un lien personnel ne peuvent revenir qu’après la réunion. Les autres le peuvent tout de suite : verrouillez la salle pour l’empêcher.",
+  removeInvited: "{name} ne pourra revenir qu’après la réunion.",
+  removeGuest:
+    "{name} n’a pas d’invitation personnelle et peut revenir ou le demander. Une salle verrouillée l’empêche.",
   remove: "Faire sortir",
+  removeAndLock: "Faire sortir et verrouiller la salle",
+  leaveQuestion: "Quitter la réunion ?",
+  leaveMeaning: "Aucun autre hôte n’est présent. Si vous partez, les autres continuent sans hôte.",
   endForAll: "Terminer pour tous",
   endQuestion: "Terminer la réunion pour tous ?",
   endMeaning: "La réunion se termine pour tout le monde. La salle est conservée.",
@@ -295,6 +299,8 @@ export const fr: Texts = {
   recordingUnsupported:
     "Ce navigateur ne peut pas enregistrer. La réunion continue, et rien de ce que vous envoyez n’est enregistré.",
   recordingRefused: "Le service n’accepte plus votre enregistrement. La réunion continue.",
+  recordingCut:
+    "Votre enregistrement s’est arrêté avec votre participation. Ce que le service avait déjà reçu est conservé.",
   recordingTooLarge: "Votre enregistrement a atteint la taille maximale et s’arrête ici. La réunion continue.",
   recordingStorageFull:
     "Le service n’a plus d’espace pour les enregistrements. Le vôtre s’arrête ici ; la réunion continue. Prévenez les responsables de la réunion.",

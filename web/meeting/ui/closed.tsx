@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { isStranger } from "../page/door.ts";
 import type { Ending } from "../room/contract.ts";
 import type { Closed, Stage } from "../session/session.ts";
 import type { TextKey } from "../texts/en.ts";
@@ -168,13 +169,17 @@ export function OutPage({ why }: { readonly why: Ending }) {
   const isGuest = why === "removed" && !visit.hasToken;
   return (
     <Message title={t(title)} text={t(isGuest ? "removedGuestText" : text)}>
-      <UploadStatus />
+      <UploadStatus isRemoved={why === "removed"} />
       {why === "replaced" && (
         <button type="button" class="primary" onClick={() => void visit.bringBack()}>
           {t("bringBack")}
         </button>
       )}
-      {(why === "ended" || why === "time") && <Again text={why === "ended" ? "newMeeting" : "enterAgain"} />}
+      {(why === "ended" || why === "time") && (
+        <Again
+          text={why === "time" ? "enterAgain" : isStranger(visit.session.door.value) ? "askToEnter" : "newMeeting"}
+        />
+      )}
       {why === "lost" && (
         <button type="button" class="primary" onClick={() => void visit.returnToDoor()}>
           {t("enterAgain")}

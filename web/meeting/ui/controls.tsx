@@ -4,12 +4,13 @@ import { hasKeys } from "../page/shortcuts.ts";
 import { REACTION_SIGNS, REACTION_TEXTS, REACTIONS } from "../session/reactions.ts";
 import type { TextKey } from "../texts/en.ts";
 import { t } from "../texts/texts.ts";
+import type { Visit } from "../visit/visit.ts";
 import { unread } from "./chat.tsx";
 import { DeviceMenu } from "./device-menu.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 import { Menu } from "./menu.tsx";
 import { MoreMenu } from "./more.tsx";
-import { panel, togglePanel, useVisit } from "./view.ts";
+import { dialog, panel, togglePanel, useVisit } from "./view.ts";
 
 interface ControlProps {
   readonly icon: IconName;
@@ -130,7 +131,7 @@ export function Controls() {
         class="control leave"
         aria-label={t("leave")}
         title={t("leave")}
-        onClick={() => visit.leave()}
+        onClick={() => leave(visit)}
       >
         <Icon name="leave" />
         <span class="control-text" aria-hidden="true">
@@ -139,6 +140,14 @@ export function Controls() {
       </button>
     </nav>
   );
+}
+
+/** The last host is asked: the others would go on without one. */
+function leave(visit: Visit): void {
+  const { me, people } = visit.session;
+  const isLastHost = me.value.isAdmin && people.value.length > 0 && !people.value.some(({ isAdmin }) => isAdmin);
+  if (isLastHost) dialog.value = "leave";
+  else visit.leave();
 }
 
 function ReactionMenu() {

@@ -66,17 +66,19 @@ interface QuestionProps {
   /** The button's; something that ends or removes by default. */
   readonly tone?: "danger" | "primary";
   readonly run: () => Promise<unknown>;
+  /** A second way to answer. */
+  readonly other?: { readonly text: string; readonly tone: "danger" | ""; readonly run: () => Promise<unknown> };
   readonly onClose: () => void;
 }
 
 /** A question before something that cannot be undone. */
-export function Question({ title, text, submit, tone = "danger", run, onClose }: QuestionProps) {
+export function Question({ title, text, submit, tone = "danger", run, other, onClose }: QuestionProps) {
   const error = useSignal("");
   const isBusy = useSignal(false);
-  const answer = async (): Promise<void> => {
+  const answer = async (act: () => Promise<unknown>): Promise<void> => {
     isBusy.value = true;
     try {
-      await run();
+      await act();
       onClose();
     } catch (cause) {
       error.value = t(refusedAct(cause) ?? "somethingFailed");
@@ -93,7 +95,12 @@ export function Question({ title, text, submit, tone = "danger", run, onClose }:
         <button type="button" onClick={onClose}>
           {t("cancel")}
         </button>
-        <button type="button" class={tone} disabled={isBusy.value} onClick={answer}>
+        {other && (
+          <button type="button" class={other.tone} disabled={isBusy.value} onClick={() => answer(other.run)}>
+            {other.text}
+          </button>
+        )}
+        <button type="button" class={tone} disabled={isBusy.value} onClick={() => answer(run)}>
           {submit}
         </button>
       </div>

@@ -33,6 +33,18 @@ export function Dialogs() {
         onClose={close}
       />
     );
+  if (open === "leave")
+    return (
+      <Question
+        title={t("leaveQuestion")}
+        text={t("leaveMeaning")}
+        submit={t("leave")}
+        tone="primary"
+        run={async () => visit.leave()}
+        other={{ text: t("endForAll"), tone: "danger", run: () => visit.act({ do: "end" }) }}
+        onClose={close}
+      />
+    );
   if (open === "record")
     return (
       <Question
@@ -45,19 +57,29 @@ export function Dialogs() {
       />
     );
   if ("rename" in open) return <Rename who={open.rename} name={open.name} onClose={close} />;
-  return (
-    <Question
-      title={t("removeQuestion", { name: open.name })}
-      text={t("removeMeaning")}
-      submit={t("remove")}
-      run={() => visit.act({ do: "remove", participantSession: open.remove })}
-      onClose={close}
-    />
-  );
+  return <Remove who={open.remove} name={open.name} isGuest={open.isGuest} onClose={close} />;
 }
 
 interface Props {
   readonly onClose: () => void;
+}
+
+/** Invited people stay out by their token; guests only where the room is locked. */
+function Remove({ who, name, isGuest, onClose }: Props & { who: string; name: string; isGuest: boolean }) {
+  const visit = useVisit();
+  const isLocked = visit.session.isLocked.value;
+  const remove = (): Promise<void> => visit.act({ do: "remove", participantSession: who });
+  const lockFirst = (): Promise<void> => visit.act({ do: "lock" }).then(remove);
+  return (
+    <Question
+      title={t("removeQuestion", { name })}
+      text={!isGuest ? t("removeInvited", { name }) : isLocked ? t("nowLocked") : t("removeGuest", { name })}
+      submit={t("remove")}
+      run={remove}
+      {...(isGuest && !isLocked && { other: { text: t("removeAndLock"), tone: "danger", run: lockFirst } })}
+      onClose={onClose}
+    />
+  );
 }
 
 function Devices({ onClose }: Props) {

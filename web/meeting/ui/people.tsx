@@ -115,7 +115,7 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
           class="quiet icon-button"
           aria-label={t("removeNamed", { name })}
           title={t("removeNamed", { name })}
-          onClick={() => (dialog.value = { remove: participantSession, name })}
+          onClick={() => (dialog.value = { remove: participantSession, name, isGuest })}
         >
           <Icon name="close" />
         </button>

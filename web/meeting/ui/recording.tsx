@@ -72,19 +72,27 @@ const FAILURES: Readonly<Record<Failure, TextKey>> = {
 };
 
 /** Why this page does not record; or that it does, and could lose something. */
-export function RecordingProblems() {
+export function RecordingProblems({ isRemoved = false }: { readonly isRemoved?: boolean }) {
   const { recording, uploads } = useVisit();
   const failure = recording.own.failure.value;
+  // Its last part comes too late then: that is no fault.
+  const isCut = isRemoved && failure === "refused";
   return (
     <div role="alert" class="problems">
-      {failure && <p class="notice warn">{t(FAILURES[failure])}</p>}
+      {failure && <p class={isCut ? "muted" : "notice warn"}>{t(isCut ? "recordingCut" : FAILURES[failure])}</p>}
       {!failure && uploads.isInMemory.value && <p class="notice warn">{t("recordingInMemory")}</p>}
     </div>
   );
 }
 
-/** After leaving: how much is still to upload. `done` is shown when nothing is. */
-export function UploadStatus({ done = "" }: { readonly done?: string }) {
+interface UploadStatusProps {
+  /** Shown when nothing is left to upload. */
+  readonly done?: string;
+  readonly isRemoved?: boolean;
+}
+
+/** After leaving: how much is still to upload. */
+export function UploadStatus({ done = "", isRemoved = false }: UploadStatusProps) {
   const { uploads, recording } = useVisit();
   const { runs, bytes, seconds } = uploads.pending.value;
   const most = useRef(0);
@@ -110,7 +118,7 @@ export function UploadStatus({ done = "" }: { readonly done?: string }) {
       <p class="hidden-text" role="status">
         {runs > 0 ? t("uploadProgress") : isUploaded ? t("uploadDone") : ""}
       </p>
-      <RecordingProblems />
+      <RecordingProblems isRemoved={isRemoved} />
     </div>
   );
 }

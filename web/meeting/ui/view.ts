@@ -11,8 +11,9 @@ export type DialogName =
   | "invite"
   | "shortcuts"
   | "end"
+  | "leave"
   | "record"
-  | { readonly remove: string; readonly name: string }
+  | { readonly remove: string; readonly name: string; readonly isGuest: boolean }
   | { readonly rename: string; readonly name: string };
 
 export const layout = signal<"grid" | "speaker">("grid");
