@@ -108,12 +108,15 @@ test("two tabs see each other, exchange messages, and see each other leave", asy
   const [a, b] = await openTwo();
   await say(a, "hello, <b>B</b>");
   await said(b, "Ann hello, <b>B</b>").waitFor();
+  const count = a.locator("#people-count");
+  await count.filter({ hasText: "Two people are" }).waitFor();
   await said(a, "You hello, <b>B</b>").waitFor();
   await say(b, "hello, A");
   await said(a, "Bob hello, A").waitFor();
   await b.close();
   await said(a, "Bob left.").waitFor();
   await shows(a, "people", "No one else is here yet.");
+  await count.filter({ hasText: "One person is" }).waitFor();
 });
 
 test("the code samples on the page work unchanged: the SDK's and the backend's", async () => {
@@ -315,6 +318,7 @@ describe("the demo's key", () => {
     await nameOf(page);
     await own.admin.revoke(own.keys.publishableKey);
     await shows(page, "state", "The key was revoked.");
+    expect(await button(page, "Send").isDisabled()).toBe(true);
     await page.reload();
     await page.locator("#health").filter({ hasText: "Healthy" }).waitFor();
     expect(await page.getByRole("heading", { name: "Try it" }).count()).toBe(0);

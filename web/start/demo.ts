@@ -6,6 +6,11 @@ import { ownName, readable } from "./people.ts";
 
 const CHANNEL = "chat/lobby";
 
+const counted = (people: number): void => {
+  $("people-count").textContent =
+    people === 1 ? "One person is" : people === 2 ? "Two people are" : `${people} people are`;
+};
+
 export class Demo {
   private readonly channel: string;
   private other: Pane | undefined;
@@ -34,7 +39,13 @@ export class Demo {
   }
 
   private pane(slot: "first" | "other", name: string): Pane {
-    return new Pane($(slot), { key: this.key, channel: this.channel, slot, name });
+    return new Pane($(slot), {
+      key: this.key,
+      channel: this.channel,
+      slot,
+      name,
+      ...(slot === "first" && { counted }),
+    });
   }
 
   private show(): void {

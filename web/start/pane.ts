@@ -22,6 +22,8 @@ export interface PaneOptions {
   /** Which of the tab's two people. */
   readonly slot: string;
   readonly name: string;
+  /** How many are in the channel, this person too. */
+  readonly counted?: (people: number) => void;
 }
 
 export class Pane {
@@ -37,6 +39,7 @@ export class Pane {
   private readonly connection = h("span", { class: "state", role: "status" }, "Connecting …");
   private readonly people = h("ul", { class: "people", "aria-label": "Online" });
   private readonly messages = h("div", { class: "messages", role: "log", tabindex: "0", "aria-label": "Messages" });
+  private readonly saying = this.sayForm();
   private readonly calls = new Calls({
     ownId: () => this.wire?.peerId,
     isHere: (peerId) => this.others.has(peerId),
@@ -59,7 +62,7 @@ export class Pane {
       this.people,
       this.calls.box,
       this.messages,
-      this.sayForm(),
+      this.saying,
     );
     this.showFace();
     this.showPeople();
@@ -201,7 +204,7 @@ export class Pane {
     return field;
   }
 
-  private sayForm(): HTMLElement {
+  private sayForm(): HTMLFormElement {
     const text = h("input", {
       "aria-label": "Message",
       placeholder: "Message",
@@ -226,11 +229,14 @@ export class Pane {
     this.kind = kind;
     this.connection.className = `state dot ${kind}`;
     this.connection.textContent = this.connection.title = text;
+    // After "bad" there is no further attempt: what cannot be sent is not offered.
+    for (const part of this.saying.elements) (part as HTMLInputElement).disabled = kind === "bad";
   }
 
   /** Everyone else who is here, and whom of them one can call. */
   private showPeople(): void {
     const { people } = this;
+    if (this.isAnnounced) this.options.counted?.(this.others.size + 1);
     const focused = people.contains(document.activeElement) ? document.activeElement?.textContent : undefined;
     people.replaceChildren(...[...this.others.keys()].map((peerId) => this.row(peerId)));
     if (this.others.size === 0)

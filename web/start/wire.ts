@@ -18,7 +18,7 @@ interface End {
 const CLOSES: Readonly<Record<number, End>> = {
   4001: { isFinal: true, text: "The key was revoked." },
   4010: { text: "The application is at its cap of connections." },
-  4020: { isFinal: true, text: "The backend closed this connection." },
+  4020: { isFinal: true, text: "An operator or the backend ended this connection. Reload the page to connect again." },
 };
 
 interface PresenceEntry {
