@@ -76,6 +76,16 @@ test.if(IS_FULL)("a private room: ask, be declined, ask again, be let in", async
   await host.plays("Olga");
   await eventually(() => host.tile("Olga").getByText("guest").count(), 1);
   await eventually(() => other.tile("Hana").getByText("guest").count(), 0);
+
+  // Who was removed may ask again; the host is reminded.
+  await host.choose("People");
+  await host.button("Remove Olga").click();
+  await host.button("Remove").click();
+  await other.heading("You were removed from the meeting").waitFor();
+  await other.page.reload();
+  await other.page.getByLabel("Your name").fill("Olga");
+  await other.button("Ask to join").click();
+  await host.page.getByText("You removed someone with this name before.").waitFor();
 });
 
 test("an admin mutes, removes, locks, unlocks and ends", async () => {

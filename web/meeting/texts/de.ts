@@ -236,6 +236,7 @@ export const de: Texts = {
   unread: "{count} ungelesen",
 
   lobbyAsks: "{name} möchte teilnehmen.",
+  removedBefore: "Sie haben schon jemanden mit diesem Namen entfernt.",
   lobbyWaits: "Im Warteraum",
   letIn: "Hereinlassen",
   letInNamed: "{name} hereinlassen",

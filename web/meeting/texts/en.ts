@@ -227,6 +227,7 @@ export const en = {
   unread: "{count} unread",
 
   lobbyAsks: "{name} wants to join.",
+  removedBefore: "You removed someone with this name before.",
   lobbyWaits: "In the lobby",
   letIn: "Let in",
   letInNamed: "Let in {name}",

@@ -229,6 +229,7 @@ export const es: Texts = {
   unread: "{count} sin leer",
 
   lobbyAsks: "{name} quiere unirse.",
+  removedBefore: "Ya ha quitado a alguien con este nombre.",
   lobbyWaits: "En la sala de espera",
   letIn: "Admitir",
   letInNamed: "Admitir a {name}",

@@ -233,6 +233,7 @@ export const fr: Texts = {
   unread: "{count} non lus",
 
   lobbyAsks: "{name} souhaite rejoindre la réunion.",
+  removedBefore: "Vous avez déjà fait sortir quelqu’un portant ce nom.",
   lobbyWaits: "Dans la salle d’attente",
   letIn: "Admettre",
   letInNamed: "Admettre {name}",

@@ -11,7 +11,7 @@ import { Dialog, Question } from "./dialog.tsx";
 import { InviteLink } from "./invite.tsx";
 import { LanguageMenu } from "./language.tsx";
 import { isRecordable } from "./recording.tsx";
-import { dialog, hasShortcuts, setShortcuts, useVisit } from "./view.ts";
+import { dialog, hasShortcuts, keepRemoved, setShortcuts, useVisit } from "./view.ts";
 
 export function Dialogs() {
   const visit = useVisit();
@@ -68,7 +68,8 @@ interface Props {
 function Remove({ who, name, isGuest, onClose }: Props & { who: string; name: string; isGuest: boolean }) {
   const visit = useVisit();
   const isLocked = visit.session.isLocked.value;
-  const remove = (): Promise<void> => visit.act({ do: "remove", participantSession: who });
+  const remove = (): Promise<void> =>
+    visit.act({ do: "remove", participantSession: who }).then(() => keepRemoved(name));
   const lockFirst = (): Promise<void> => visit.act({ do: "lock" }).then(remove);
   return (
     <Question

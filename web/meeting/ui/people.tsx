@@ -9,7 +9,7 @@ import type { TextKey } from "../texts/en.ts";
 import { counted, t, timeOfDay } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SidePanel } from "./panel.tsx";
-import { dialog, panel, useVisit } from "./view.ts";
+import { dialog, panel, removedNames, useVisit } from "./view.ts";
 
 export function PeoplePanel() {
   const { session, media, recording } = useVisit();
@@ -165,6 +165,7 @@ function Queue() {
           <span class="person-name">
             <bdi title={name}>{name}</bdi>
             <span class="person-marks muted small">{timeOfDay(since)}</span>
+            <RemovedBefore name={name} />
           </span>
           <Answers waitId={waitId} name={name} />
         </li>
@@ -197,6 +198,10 @@ function Answers({ waitId, name }: { readonly waitId: string; readonly name: str
   );
 }
 
+function RemovedBefore({ name }: { readonly name: string }) {
+  return removedNames.value.includes(name) ? <span class="warn small">{t("removedBefore")}</span> : null;
+}
+
 /** Above the stage, while the list of people is closed. */
 export function LobbyCard() {
   const { session } = useVisit();
@@ -206,7 +211,7 @@ export function LobbyCard() {
   return (
     <section class="lobby-card" aria-label={t("lobbyWaits")}>
       <p>
-        <bdi>{t("lobbyAsks", { name: first.name })}</bdi>
+        <bdi>{t("lobbyAsks", { name: first.name })}</bdi> <RemovedBefore name={first.name} />
       </p>
       <Answers key={first.waitId} waitId={first.waitId} name={first.name} />
       {queue.length > 1 && (

@@ -21,11 +21,18 @@ export const layout = signal<"grid" | "speaker">("grid");
 export const pinned = signal<string | undefined>(undefined);
 export const panel = signal<Panel | undefined>(undefined);
 export const dialog = signal<DialogName | undefined>(undefined);
+/** Whom this page has removed: guests are known by their names only. Bound: NAMES_MAX. */
+export const removedNames = signal<readonly string[]>([]);
+const NAMES_MAX = 100;
 export const hasShortcuts = signal(kept("local", "shortcuts") !== "off");
 
 export function setShortcuts(isOn: boolean): void {
   hasShortcuts.value = isOn;
   keep("local", "shortcuts", isOn ? undefined : "off");
+}
+
+export function keepRemoved(name: string): void {
+  removedNames.value = [...removedNames.value, name].slice(-NAMES_MAX);
 }
 
 export function togglePanel(name: Panel): void {
@@ -37,6 +44,7 @@ export function resetView(): void {
   pinned.value = undefined;
   panel.value = undefined;
   dialog.value = undefined;
+  removedNames.value = [];
 }
 
 export const VisitContext = createContext<Visit | undefined>(undefined);
