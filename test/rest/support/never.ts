@@ -1,0 +1,22 @@
+/** Operations that cannot succeed in the walk over all calls, with the reason. */
+export const NEVER: Readonly<Record<string, string>> = {
+  "POST /v1/peers/{peerId}/send": "no peer is connected",
+  "PUT /v1/channels/{channel}/peers/{peerId}/state": "no peer is connected",
+  "GET /api/internal/v1/apps/{app}/peers/{peerId}": "no peer is connected",
+  "POST /api/internal/v1/apps/{app}/peers/{peerId}/send": "no peer is connected",
+  "GET /api/internal/v1/apps/{app}/meetings/{id}": "there is no meeting",
+  "DELETE /api/internal/v1/apps/{app}/rooms/{roomName}/participants/{participantSession}": "no one is inside",
+  "POST /api/internal/v1/apps/{app}/rooms/{roomName}/recording/start": "no one is inside",
+  "POST /api/internal/v1/apps/{app}/rooms/{roomName}/recording/stop": "no one is inside",
+  "POST /api/internal/v1/backups": "no place for backups is set",
+  "GET /api/internal/v1/backups/{name}": "no place for backups is set",
+  "DELETE /api/internal/v1/backups/{name}": "no place for backups is set",
+  "GET /api/v1/meeting/{id}": "there is no meeting",
+  "POST /api/v1/room/{roomName}/act": "no one is inside",
+  "POST /api/v1/room/{roomName}/message": "there is no meeting",
+  "DELETE /api/v1/room/{roomName}/participant/{participantSession}": "no one is inside",
+  "POST /api/v1/room/{roomName}/recording": "no one is inside",
+  "DELETE /api/v1/room/{roomName}/recording": "no one is inside",
+  "POST /api/v1/room/{roomName}/recording/start": "no one is inside",
+  "POST /api/v1/room/{roomName}/recording/stop": "no one is inside",
+};
