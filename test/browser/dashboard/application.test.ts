@@ -259,7 +259,7 @@ test("a room is created, changed, renamed and deleted", async () => {
 test("a private room for Friday with a recording is made without knowing the API; what has no effect is hidden", async () => {
   await using dashboard = await open();
   const page = await dashboard.page("/apps/shop/rooms/~new");
-  await page.getByRole("radio", { name: "With lobby" }).check();
+  await page.getByRole("checkbox", { name: "With lobby" }).check();
   await page.getByLabel("Name").fill("friday");
   const [onClosing, onScreens] = [
     page.getByLabel("End the meeting when the room closes"),
@@ -271,12 +271,13 @@ test("a private room for Friday with a recording is made without knowing the API
   expect(await page.getByLabel("Closes", { exact: true }).inputValue()).toBe("2035-03-16T11:00");
   await onClosing.check();
   await page.getByLabel("Record from the start").check();
-  expect(await page.getByRole("radio", { name: "With lobby" }).isChecked()).toBe(true);
+  for (const name of ["With lobby", "Recorded"])
+    expect(await page.getByRole("checkbox", { name }).isChecked()).toBe(true);
   await page.getByText("Time limits").click();
   await page.getByLabel("Time per person", { exact: true }).fill("45");
   await page
     .getByText(
-      "People ask to join, and a host lets them in. Up to 6 people at a time. Fri, Mar 16, 2035, 10:00 – 11:00.",
+      "People ask to join, and a host lets them in. Up to 6 people at a time. Recorded from the first second. Fri, Mar 16, 2035, 10:00 – 11:00.",
     )
     .waitFor();
   await page.getByLabel("Opens", { exact: true }).fill("2035-03-16T12:00");

@@ -14,7 +14,7 @@ import {
   scheduleProblem,
   valuesOf,
 } from "./room-draft.ts";
-import { PRESET_NAMES, presetOf, withPreset } from "./room-presets.ts";
+import { PRESET_NAMES, presetsOf, withPreset } from "./room-presets.ts";
 
 const EMPTY = draftOf({});
 
@@ -74,24 +74,34 @@ test("a field without effect is neither shown nor saved", () => {
   ]);
 });
 
-test("a preset replaces another one, and leaves alone what presets are not about", () => {
+test("a preset sets its own fields, and leaves alone what another one or the operator has set", () => {
   const mine = { ...EMPTY, maxParticipants: "4", enableChat: false };
-  const saved = (name: (typeof PRESET_NAMES)[number]) => changesOf(mine, withPreset(withPreset(mine, "webinar"), name));
+  const saved = (...names: readonly (typeof PRESET_NAMES)[number][]) =>
+    changesOf(
+      mine,
+      names.reduce((draft, name) => withPreset(draft, name, true), mine),
+    );
   expect(Object.fromEntries(PRESET_NAMES.map((name) => [name, saved(name)]))).toEqual({
-    open: {},
     lobby: { privacy: "private" },
     webinar: { ownerOnlyBroadcast: true },
     audio: { audioOnlyRoom: true },
     recorded: { recordRoom: true },
   });
+  const both = { privacy: "private", recordRoom: true };
+  expect([saved("lobby", "recorded"), saved("recorded", "lobby")]).toEqual([both, both]);
 });
 
-test("a preset stays chosen while the room follows it; otherwise the one that it follows is, or none", () => {
-  const lobby = withPreset(EMPTY, "lobby");
-  expect(presetOf({ ...lobby, recordRoom: true }, "lobby")).toBe("lobby");
-  expect(presetOf(lobby, "open")).toBe("lobby");
+test("a preset that is turned off takes back what it has set, and nothing else", () => {
+  const both = withPreset(withPreset(EMPTY, "lobby", true), "recorded", true);
+  expect(changesOf(EMPTY, withPreset(both, "recorded", false))).toEqual({ privacy: "private" });
+  expect(changesOf(EMPTY, withPreset(both, "lobby", false))).toEqual({ recordRoom: true });
+});
+
+test("the presets are those that the room follows, also if its fields were set by hand", () => {
+  const lobby = withPreset(EMPTY, "lobby", true);
+  expect(presetsOf({ ...lobby, recordRoom: true })).toEqual(["lobby", "recorded"]);
   const invited = { ...lobby, enableRequestToJoin: false };
-  expect([audienceOf(valuesOf(invited)), presetOf(invited, "lobby")]).toEqual(["invited", undefined]);
+  expect([audienceOf(valuesOf(invited)), presetsOf(invited)]).toEqual(["invited", []]);
 });
 
 test("a room does not close before it opens", () => {

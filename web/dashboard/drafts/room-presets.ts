@@ -1,4 +1,4 @@
-/** What a new room can start from. */
+/** What a new room can start with. Each has fields of its own, and leaves all others as they are. */
 import { draftOf, type RoomDraft, type RoomFieldName } from "./room-draft.ts";
 
 interface Preset {
@@ -8,7 +8,6 @@ interface Preset {
 }
 
 export const PRESETS = {
-  open: { title: "Open", help: "Anyone with the link joins.", fields: { privacy: "public" } },
   lobby: {
     title: "With lobby",
     help: "People ask to join, and a host lets them in.",
@@ -19,7 +18,7 @@ export const PRESETS = {
     help: "Hosts speak; everyone else watches and can write in the chat.",
     fields: { ownerOnlyBroadcast: true },
   },
-  audio: { title: "Audio only", help: "Microphones, but no cameras or screens.", fields: { audioOnlyRoom: true } },
+  audio: { title: "Only microphones", help: "No cameras or screens.", fields: { audioOnlyRoom: true } },
   recorded: {
     title: "Recorded",
     help: "Recorded from the first second. People are asked to agree first.",
@@ -35,18 +34,13 @@ const fieldsOf = (name: PresetName): [RoomFieldName, string | boolean][] =>
   Object.entries((PRESETS[name] as Preset).fields) as [RoomFieldName, string | boolean][];
 
 const DEFAULTS = draftOf({});
-/** All fields that some preset sets. */
-const GOVERNED = [...new Set(PRESET_NAMES.flatMap((name) => fieldsOf(name).map(([field]) => field)))];
 
-/** The draft as this preset has it. Fields that no preset is about stay as they are. */
-export const withPreset = (draft: RoomDraft, name: PresetName): RoomDraft => ({
+/** The draft with or without what this preset sets. */
+export const withPreset = (draft: RoomDraft, name: PresetName, isOn: boolean): RoomDraft => ({
   ...draft,
-  ...Object.fromEntries(GOVERNED.map((field) => [field, DEFAULTS[field]])),
-  ...Object.fromEntries(fieldsOf(name)),
+  ...Object.fromEntries(fieldsOf(name).map(([field, value]) => [field, isOn ? value : DEFAULTS[field]])),
 });
 
-/** The preset that the draft still follows: the chosen one, if possible; undefined: none. */
-export function presetOf(draft: RoomDraft, chosen: PresetName): PresetName | undefined {
-  const isFollowed = (name: PresetName): boolean => fieldsOf(name).every(([field, value]) => draft[field] === value);
-  return isFollowed(chosen) ? chosen : PRESET_NAMES.find((name) => name !== "open" && isFollowed(name));
-}
+/** Those that the draft follows. */
+export const presetsOf = (draft: RoomDraft): readonly PresetName[] =>
+  PRESET_NAMES.filter((name) => fieldsOf(name).every(([field, value]) => draft[field] === value));

@@ -1,4 +1,4 @@
-/** Creating a room: what kind, its name, and what differs from that kind. */
+/** Creating a room: what it starts with, its name, and all else. */
 import { useSignal } from "@preact/signals";
 import { roomsPage } from "../../address/links.ts";
 import { navigate, type PageParameters } from "../../address/router.ts";
@@ -6,10 +6,10 @@ import { post, segment } from "../../api/client.ts";
 import type { Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
 import { changesOf, draftOf, nameProblem, scheduleProblem, valuesOf } from "../../drafts/room-draft.ts";
-import { PRESET_NAMES, PRESETS, type PresetName, presetOf, withPreset } from "../../drafts/room-presets.ts";
+import { PRESET_NAMES, PRESETS, presetsOf, withPreset } from "../../drafts/room-presets.ts";
 import { useRoomService } from "../../live/origin.ts";
 import { inWords } from "../../text/room-text.ts";
-import { Choices } from "../../ui/choices.tsx";
+import { Switches } from "../../ui/choices.tsx";
 import { Form } from "../../ui/dialog.tsx";
 import { Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -40,7 +40,6 @@ function CreateRoom({ app, origin, meshMax }: CreateRoomProps) {
   const root = `/apps/${segment(app)}/rooms`;
   const name = useSignal("");
   const draft = useSignal(UNSET);
-  const chosen = useSignal<PresetName>("open");
   const create = async (): Promise<void> => {
     const body = { ...changesOf(UNSET, draft.value), ...(name.value !== "" && { roomName: name.value }) };
     const made = await post<Room>(root, body);
@@ -52,20 +51,17 @@ function CreateRoom({ app, origin, meshMax }: CreateRoomProps) {
       <Form
         submit="Create room"
         isDisabled={nameProblem(name.value) !== undefined || scheduleProblem(draft.value) !== undefined}
-        beside={`${Access} ${Schedule} ${Recording}`}
+        beside={`${Access} ${Recording} ${Schedule}`}
         onSubmit={create}
         onCancel={() => navigate(root)}
       >
         <Card>
           <div class="form">
-            <Choices
-              label="Start from"
-              value={presetOf(draft.value, chosen.value)}
+            <Switches
+              label="Start with"
+              chosen={presetsOf(draft.value)}
               options={PRESET_NAMES.map((value) => ({ value, ...PRESETS[value] }))}
-              onChange={(preset) => {
-                chosen.value = preset;
-                draft.value = withPreset(draft.value, preset);
-              }}
+              onChange={(preset, isOn) => (draft.value = withPreset(draft.value, preset, isOn))}
             />
             <div class="narrow-form">
               <NameField value={name.value} onInput={(value) => (name.value = value)} origin={origin}>
