@@ -1,5 +1,6 @@
 /** The navigation: the application switcher, the pages of the chosen application, and those of the whole service. */
 import { useSignal, useSignalEffect } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { chooseScheme, keptScheme, SCHEMES, type Scheme } from "../theme/scheme.ts";
 import { BASE, rawPath } from "./address/router.ts";
 import { sessions } from "./api/client.ts";
@@ -13,6 +14,7 @@ import { messageOf, toast } from "./ui/notice.tsx";
 
 export function Navigation() {
   const isOpen = useSignal(false);
+  const button = useRef<HTMLButtonElement>(null);
   // On a narrow screen the menu covers the page: it closes when another page opens.
   useSignalEffect(() => {
     if (rawPath.value) isOpen.value = false;
@@ -21,7 +23,15 @@ export function Navigation() {
   const app = currentApp.value && appName.value;
   const root = app === undefined ? "" : `/apps/${encodeURIComponent(app)}`;
   return (
-    <nav class={`side ${isOpen.value ? "open" : ""}`} aria-label="Dashboard">
+    <nav
+      class={`side ${isOpen.value ? "open" : ""}`}
+      aria-label="Dashboard"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !isOpen.value || event.defaultPrevented) return;
+        isOpen.value = false;
+        button.current?.focus();
+      }}
+    >
       <div class="side-head">
         <a class="brand" href={BASE}>
           <span class="logo" aria-hidden="true" />
@@ -29,6 +39,7 @@ export function Navigation() {
         </a>
         <PaletteButton />
         <button
+          ref={button}
           type="button"
           class="menu-button"
           aria-expanded={isOpen.value}

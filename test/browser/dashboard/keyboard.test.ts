@@ -155,6 +155,13 @@ test("at 360 px the menu opens and closes by keyboard, and closes when a page op
   await tabTo(page, "Menu", "Shift+Tab");
   await page.keyboard.press("Enter");
   await tabTo(page, "Operators");
+  await page.keyboard.press("Escape");
+  expect([
+    (await focused(page)).name,
+    await page.getByRole("button", { name: "Menu" }).getAttribute("aria-expanded"),
+  ]).toEqual(["Menu", "false"]);
+  await page.keyboard.press("Enter");
+  await tabTo(page, "Operators");
   await page.keyboard.press("Enter");
   await heading(page, "Operators").waitFor();
   await eventually(() => page.getByRole("button", { name: "Menu" }).getAttribute("aria-expanded"), "false");

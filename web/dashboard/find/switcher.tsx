@@ -29,7 +29,10 @@ export function AppSwitcher() {
     addEventListener("pointerdown", outside);
     addEventListener("focusin", outside);
     const pressed = (event: KeyboardEvent): void => {
-      if (event.key === "Escape") close();
+      if (event.key !== "Escape") return;
+      // The menu around it stays open.
+      event.preventDefault();
+      close();
     };
     const element = root.current;
     element?.addEventListener("keydown", pressed);
