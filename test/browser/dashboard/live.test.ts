@@ -2,7 +2,7 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { until } from "../../support/wait.ts";
-import { attempt } from "../../support/wire/connect.ts";
+import { attempt, welcomed } from "../../support/wire/connect.ts";
 import { Wire } from "../../support/wire/wire.ts";
 import {
   browserForTests,
@@ -107,11 +107,31 @@ test("a peer is found, gets a direct message, is disconnected and then kept out"
   await page.getByText("This peer is not connected now.").waitFor();
 
   await button(page, "Block …").click();
-  await button(dialog(page, "Block mallory?"), "Block").click();
+  const block = dialog(page, "Block mallory?");
+  await button(block, "1 h").click();
+  await block.getByText("Its connects are refused for 1 h, on every node.").waitFor();
+  await button(block, "15 min").click();
+  await button(block, "Block").click();
   await toast(page, /^mallory is blocked for 15 min/).waitFor();
   const outcome = await attempt(server.url, { query: `token=${world.token({ sub: "mallory" })}` });
   if (outcome instanceof Wire) throw new Error("the blocked peer was let in");
   expect(outcome.body.error).toBe("unauthorized");
+});
+
+test("the dialog says that a block does not keep out a peer with a publishable key, and typing replaces its time", async () => {
+  const guest = await welcomed(server.url, `key=${publishable.keyId}`, {
+    headers: { Origin: "https://shop.example.com" },
+  });
+  const { peerId } = guest;
+  await using dashboard = await open();
+  const page = await dashboard.page(`/apps/shop/peers/${peerId}`);
+  await button(page, "Block …").click();
+  const block = dialog(page, `Block ${peerId}?`);
+  await block.getByText("The person can come back at once.").waitFor();
+  await link(block, "its key").waitFor();
+  await page.keyboard.type("30");
+  await block.getByText("Its connects are refused for 30 min, on every node.").waitFor();
+  guest.close();
 });
 
 test("the console shows connects, messages and refusals as they come; filters, search, pause and details work", async () => {

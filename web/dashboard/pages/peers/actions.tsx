@@ -1,28 +1,33 @@
 /** Send to a peer, end its connections, keep it out for a while. */
 import { useSignal } from "@preact/signals";
+import { keyPage } from "../../address/links.ts";
 import { query, remove, segment } from "../../api/client.ts";
 import { duration, whole } from "../../text/format.ts";
 import { confirm, Dialog, Form, isTyped, nameToType, TypedName } from "../../ui/dialog.tsx";
 import { Field, Segmented } from "../../ui/fields.tsx";
 import { MessageForm } from "../../ui/message-form.tsx";
-import { toast } from "../../ui/notice.tsx";
+import { Notice, toast } from "../../ui/notice.tsx";
 
 interface PeerActionsProps {
   readonly app: string;
   readonly peer: string;
   /** How many it has now. */
   readonly connections: number;
+  /** The publishable key it connected with: each connect with it gets a new random id. */
+  readonly publishable: string | undefined;
   readonly onDone: () => void;
 }
 
 const BLOCK_MAX_SEC = 86_400;
+const BLOCK_MIN_SEC = 60;
+const PICKS_SEC = [15 * 60, 3600, BLOCK_MAX_SEC];
 const UNITS = { minutes: 60, hours: 3600 } as const;
 type Unit = keyof typeof UNITS;
 
 const closes = (count: number): string =>
   count === 1 ? "Its connection closes with code 4020." : `Its ${whole(count)} connections close with code 4020.`;
 
-export function PeerActions({ app, peer, connections, onDone }: PeerActionsProps) {
+export function PeerActions({ app, peer, connections, publishable, onDone }: PeerActionsProps) {
   const opened = useSignal<"send" | "block" | undefined>(undefined);
   const close = (): void => {
     opened.value = undefined;
@@ -39,7 +44,7 @@ export function PeerActions({ app, peer, connections, onDone }: PeerActionsProps
   const disconnect = (): void =>
     confirm({
       title: `Disconnect ${peer}?`,
-      text: `${closes(connections)} It may reconnect at once; to keep it out, block it.`,
+      text: `${closes(connections)} It may reconnect at once${publishable === undefined ? "; to keep it out, block it" : ", under a new id"}.`,
       submit: "Disconnect",
       isDanger: true,
       typed: nameToType(peer, connections),
@@ -61,23 +66,36 @@ export function PeerActions({ app, peer, connections, onDone }: PeerActionsProps
           <MessageForm path={`${path}/send`} submit="Send" done={`Sent to ${peer}.`} onDone={close} onCancel={close} />
         </Dialog>
       )}
-      {opened.value === "block" && <Block peer={peer} connections={connections} onBlock={end} onClose={close} />}
+      {opened.value === "block" && (
+        <Block
+          app={app}
+          peer={peer}
+          connections={connections}
+          publishable={publishable}
+          onBlock={end}
+          onClose={close}
+        />
+      )}
     </>
   );
 }
 
-interface BlockProps extends Pick<PeerActionsProps, "peer" | "connections"> {
+interface BlockProps extends Pick<PeerActionsProps, "app" | "peer" | "connections" | "publishable"> {
   readonly onBlock: (seconds: number) => Promise<void>;
   readonly onClose: () => void;
 }
 
-function Block({ peer, connections, onBlock, onClose }: BlockProps) {
+function Block({ app, peer, connections, publishable, onBlock, onClose }: BlockProps) {
   const amount = useSignal("15");
   const unit = useSignal<Unit>("minutes");
   const typed = useSignal("");
+  const pick = (length: number): void => {
+    unit.value = length < UNITS.hours ? "minutes" : "hours";
+    amount.value = String(length / UNITS[unit.value]);
+  };
   const toType = nameToType(peer, connections);
   const seconds = Number(amount.value) * UNITS[unit.value];
-  const isValid = Number.isInteger(seconds) && seconds > 0 && seconds <= BLOCK_MAX_SEC;
+  const isValid = Number.isInteger(seconds) && seconds >= BLOCK_MIN_SEC && seconds <= BLOCK_MAX_SEC;
   return (
     <Dialog title={`Block ${peer}?`} onClose={onClose}>
       <Form
@@ -91,7 +109,7 @@ function Block({ peer, connections, onBlock, onClose }: BlockProps) {
           {connections > 0 && `${closes(connections)} `}
           {isValid && `Its connects are refused for ${duration(seconds)}, on every node.`}
         </p>
-        <Field label="For" error={isValid ? undefined : "At least a second, and at most 24 hours."}>
+        <Field label="For" error={isValid ? undefined : "From 1 minute to 24 hours."}>
           {(attributes) => (
             <div class="row">
               <input
@@ -100,6 +118,7 @@ function Block({ peer, connections, onBlock, onClose }: BlockProps) {
                 class="short"
                 min="1"
                 value={amount.value}
+                onFocus={(event) => event.currentTarget.select()}
                 onInput={(event) => (amount.value = event.currentTarget.value)}
               />
               <Segmented
@@ -111,9 +130,21 @@ function Block({ peer, connections, onBlock, onClose }: BlockProps) {
                 ]}
                 onChange={(chosen) => (unit.value = chosen)}
               />
+              {PICKS_SEC.map((length) => (
+                <button key={length} type="button" class="small" onClick={() => pick(length)}>
+                  {duration(length)}
+                </button>
+              ))}
             </div>
           )}
         </Field>
+        {publishable !== undefined && (
+          <Notice kind="warn">
+            <strong>The person can come back at once.</strong> This peer connected with a publishable key, so it gets a
+            new random id each time; a block works for peers with tokens. Limit or revoke{" "}
+            <a href={keyPage(app, publishable)}>its key</a> instead, or block its address in your proxy.
+          </Notice>
+        )}
         <TypedName name={toType} value={typed.value} onInput={(value) => (typed.value = value)} />
       </Form>
     </Dialog>

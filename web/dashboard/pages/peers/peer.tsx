@@ -48,6 +48,9 @@ const IN_FILE: readonly CsvColumn<PeerConnection>[] = [
   ...columnsOf(""),
 ];
 
+const publishableOf = (known: readonly { readonly keyId?: string }[]): string | undefined =>
+  known.find(({ keyId }) => keyId?.startsWith("pk_"))?.keyId;
+
 export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParameters }) {
   const live = useLive<PeerDetail>(`/apps/${segment(app)}/peers/${segment(peer)}`, { everyMs: EVERY_MS });
   const isUnknown = live.error?.code === "peer_not_found";
@@ -58,7 +61,15 @@ export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParamet
     <Page
       title={peer}
       actions={
-        mayChange.value && <PeerActions app={app} peer={peer} connections={present} onDone={() => void reload()} />
+        mayChange.value && (
+          <PeerActions
+            app={app}
+            peer={peer}
+            connections={present}
+            publishable={publishableOf([...connections, ...recent])}
+            onDone={() => void reload()}
+          />
+        )
       }
       isReady={live.data !== undefined || isUnknown}
       error={isUnknown ? undefined : live.error}
