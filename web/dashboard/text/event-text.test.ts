@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { RecordedEvent, TailEvent } from "../api/types.ts";
-import { detailOf, sentenceOf } from "./event-text.ts";
+import { detailOf, meaningOf, sentenceOf } from "./event-text.ts";
 
 test.each<[Partial<RecordedEvent>, string]>([
   [{ kind: "connect", keyId: "pk_live_1" }, "Connected with key pk_live_1."],
@@ -24,6 +24,10 @@ test.each<[Partial<TailEvent>, string]>([
   [{ kind: "dropped", count: 1 }, "1 event is missing here: more arrived than this page could show."],
   [{ kind: "refuse", code: "constructor", address: "::1" }, "constructor · from ::1"],
   [{ kind: "refuse", code: "x", origin: "https://a.example", address: "::1" }, "x · on https://a.example · from ::1"],
+  [
+    { kind: "refuse", code: "origin_not_allowed", origin: "https://a.example" },
+    `origin_not_allowed · on https://a.example · ${meaningOf("origin_not_allowed")}`,
+  ],
 ])("what a line says of the event %j", (event, expected) => {
   expect(detailOf({ at: 1, kind: "", ...event })).toBe(expected);
 });

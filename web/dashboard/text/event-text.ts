@@ -89,8 +89,8 @@ export function detailOf(event: TailEvent): string {
     default:
       return joined([
         code !== undefined && String(code),
-        meaningOf(code),
         origin && `on ${origin}`,
+        meaningOf(code),
         address && `from ${address}`,
       ]);
   }

@@ -185,6 +185,8 @@ interface RowProps extends EventListProps {
 function Row({ id, one, at, topPx, selected, nameOfApp, hasChannel = true, linkOf, onChoose }: RowProps) {
   const { event } = one;
   const isMissing = event.kind === "dropped" || event.kind === "gap";
+  // What is known about a refusal is in its text, which then has the place of both.
+  const isWide = isMissing || (event.peerId === undefined && event.channel === undefined);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the grid has the keys
     // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus, and names the chosen row
@@ -192,7 +194,7 @@ function Row({ id, one, at, topPx, selected, nameOfApp, hasChannel = true, linkO
     <div
       role="row"
       id={id}
-      class={`event ${weightOf(event.kind)} ${nameOfApp ? "has-app" : ""} ${hasChannel ? "" : "no-channel"} ${isMissing ? "missing" : ""}`}
+      class={`event ${weightOf(event.kind)} ${nameOfApp ? "has-app" : ""} ${hasChannel ? "" : "no-channel"} ${isWide ? "wide" : ""} ${isMissing ? "missing" : ""}`}
       aria-rowindex={at + 1}
       aria-selected={selected?.id === one.id}
       style={{ transform: `translateY(${topPx}px)` }}
@@ -209,9 +211,9 @@ function Row({ id, one, at, topPx, selected, nameOfApp, hasChannel = true, linkO
         </Badge>
       </Cell>
       {nameOfApp && <Cell class="event-app">{event.app === undefined ? "" : nameOfApp(event.app)}</Cell>}
-      {!isMissing && <Cell class="event-peer mono">{event.peerId ?? ""}</Cell>}
+      {!isWide && <Cell class="event-peer mono">{event.peerId ?? ""}</Cell>}
       <div role="presentation" class="event-rest">
-        {!isMissing && hasChannel && <Cell class="event-channel mono">{event.channel ?? ""}</Cell>}
+        {!isWide && hasChannel && <Cell class="event-channel mono">{event.channel ?? ""}</Cell>}
         <Cell class="event-detail muted">{detailOf(event)}</Cell>
         {linkOf && <Cell class="event-link">{linkOf(one)}</Cell>}
       </div>
