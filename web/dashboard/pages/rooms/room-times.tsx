@@ -18,7 +18,7 @@ interface RoomTimesProps {
 
 export const NextMeeting = ({ app, room }: RoomTimesProps) => (
   <Card
-    title="Next meeting"
+    title={openingOf(room, nowSeconds.value) === "later" ? "Next meeting" : "Open"}
     aside={mayChange.value && <a href={editRoomPage(app, room.roomName)}>Change the schedule</a>}
   >
     <When room={room} />
@@ -33,7 +33,7 @@ function When({ room }: { readonly room: Room }) {
     case "over":
       return (
         <p>
-          None: the room closed <Time at={closes} />, and no one can enter.
+          No: the room closed <Time at={closes} />, and no one can enter.
         </p>
       );
     case "later":
