@@ -47,7 +47,7 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
           <Card>
             <Facts app={app} meeting={data} />
           </Card>
-          <Card title="Participants" aside={people(data.participants?.length ?? 0)}>
+          <Card title="Participants" aside={stays(data.participants?.length ?? 0)}>
             <Participants
               app={app}
               room={data.room}
@@ -63,6 +63,9 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
     </Page>
   );
 }
+
+/** Someone who left and came back is listed twice. */
+const stays = (count: number): string => (count === 1 ? "1 stay" : `${count} stays`);
 
 function Facts({ app, meeting }: { readonly app: string; readonly meeting: MeetingRow }) {
   const { _id, roomName, active, locked, recording, startTime, endTime } = meeting;

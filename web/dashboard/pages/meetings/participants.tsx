@@ -5,7 +5,7 @@ import { nowSeconds } from "../../api/now.ts";
 import type { Meeting, Participant, Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
 import { END_REASONS, endMeeting, insideOf, makePrivate, removePerson, roomPath } from "../../live/meetings.ts";
-import { duration } from "../../text/format.ts";
+import { clock, duration, exactTime } from "../../text/format.ts";
 import { people } from "../../text/room-text.ts";
 import { confirm, nameToType } from "../../ui/dialog.tsx";
 import { toast } from "../../ui/notice.tsx";
@@ -29,6 +29,8 @@ interface ParticipantsProps {
 const STACKED_MAX = 60;
 
 export function Participants({ app, room, roomName, rows, isNow = false, empty, reload }: ParticipantsProps) {
+  // In a record of a meeting, what counts is the time on the clock.
+  const at = (time: number) => (isNow ? <Time at={time} /> : <span title={exactTime(time)}>{clock(time * 1000)}</span>);
   const columns: readonly (Column<Participant> | false)[] = [
     { title: "Name", cell: (one) => <Who of={one} /> },
     {
@@ -37,7 +39,7 @@ export function Participants({ app, room, roomName, rows, isNow = false, empty, 
       isMedium: true,
       cell: ({ externalUserId }) => (externalUserId === undefined ? "–" : <Name>{externalUserId}</Name>),
     },
-    { title: "Joined", rem: 7.25, cell: ({ startTime }) => <Time at={startTime} /> },
+    { title: "Joined", rem: 7.25, cell: ({ startTime }) => at(startTime) },
     {
       title: "Stayed",
       rem: 7,
@@ -48,7 +50,7 @@ export function Participants({ app, room, roomName, rows, isNow = false, empty, 
       title: "Left",
       rem: 7.25,
       isMinor: true,
-      cell: ({ endTime }) => (endTime === undefined ? "–" : <Time at={endTime} />),
+      cell: ({ endTime }) => (endTime === undefined ? "–" : at(endTime)),
     },
     !isNow && {
       title: "State",
