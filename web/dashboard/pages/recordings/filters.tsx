@@ -7,8 +7,8 @@ import { Select, Text } from "../../ui/fields.tsx";
 
 const TYPES = [["", "every type"], ...RECORDING_TYPES.map((type) => [type, type] as const)] as const;
 const ORDERS = [
-  ["", "newest first"],
-  ["asc", "oldest first"],
+  ["", "last completed first"],
+  ["asc", "first completed first"],
 ] as const;
 
 export function RecordingFilters() {

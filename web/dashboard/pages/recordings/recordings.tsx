@@ -252,7 +252,7 @@ interface RowActions {
 function columnsOf(app: string, { isChosen, choose }: RowActions): readonly Column<Recording>[] {
   const mark: Column<Recording> = {
     title: "Select",
-    width: 6,
+    rem: 4.5,
     cell: (one) => (
       <label class="pick">
         <span class="hidden-text">
@@ -269,7 +269,8 @@ function columnsOf(app: string, { isChosen, choose }: RowActions): readonly Colu
       cell: (one) => <PlayLink app={app} of={one} />,
       below: (one) => (
         <>
-          <Time at={one.startTime} /> · {sourceOf(one)} · {one.roomName ?? one.room}
+          <Time at={one.startTime} /> · {position(one.endTime - one.startTime)} · {sourceOf(one)} ·{" "}
+          {one.roomName ?? one.room}
         </>
       ),
     },
@@ -289,7 +290,13 @@ function columnsOf(app: string, { isChosen, choose }: RowActions): readonly Colu
     { title: "Room", width: 16, isMinor: true, cell: ({ room, roomName }) => <Name>{roomName ?? room}</Name> },
     { title: "Source", rem: 8, isMinor: true, cell: (one) => <Badge>{sourceOf(one)}</Badge> },
     { title: "Started", rem: 8, isMinor: true, cell: ({ startTime }) => <Time at={startTime} /> },
-    { title: "Length", rem: 6, isNumber: true, cell: ({ startTime, endTime }) => position(endTime - startTime) },
+    {
+      title: "Length",
+      rem: 6,
+      isNumber: true,
+      isMinor: true,
+      cell: ({ startTime, endTime }) => position(endTime - startTime),
+    },
     { title: "Size", rem: 6, isNumber: true, isMinor: true, cell: ({ sizeInBytes }) => bytes(sizeInBytes) },
   ];
 }
