@@ -41,5 +41,5 @@ export const settingPage = (name: string): string => `${BASE}/settings${query({ 
 /** What is known, never a secret: an address is kept in histories and logs. */
 export const whyNotPage = (
   app: string | undefined,
-  known: Readonly<Partial<Record<"key" | "origin" | "channel", string | undefined>>>,
+  known: Readonly<Partial<Record<"key" | "origin" | "channel" | "code" | "peer" | "at", string | undefined>>>,
 ): string => (app === undefined ? `${BASE}/why-not${query(known)}` : ofApp(app, `why-not${query(known)}`));

@@ -18,9 +18,16 @@ interface EventDetailsProps {
 }
 
 /** Refusals and errors have a code that "Why not?" explains. */
-export const whyOf = ({ kind, app, keyId, origin, channel }: TailEvent): string | undefined =>
+export const whyOf = ({ kind, app, keyId, origin, channel, code, peerId, at }: TailEvent): string | undefined =>
   kind === "refuse" || kind === "error"
-    ? whyNotPage(app === undefined ? undefined : nameOfApp(app), { key: keyId, origin, channel })
+    ? whyNotPage(app === undefined ? undefined : nameOfApp(app), {
+        key: keyId,
+        origin,
+        channel,
+        code: code === undefined ? undefined : String(code),
+        peer: peerId,
+        at: String(at),
+      })
     : undefined;
 
 /** The focus was in the details: it goes back to the list beside them. */

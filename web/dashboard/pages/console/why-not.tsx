@@ -1,11 +1,15 @@
 /** Why a client is refused: every check in order. What is pasted here stays in this page's memory, and goes when the page does. */
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { ACTIONS } from "../../../../src/protocol/actions.ts";
+import { keyPage } from "../../address/links.ts";
 import { parameters } from "../../address/router.ts";
-import { post, query } from "../../api/client.ts";
+import { post, query, segment } from "../../api/client.ts";
 import type { App, Check, Explanation, Key, List } from "../../api/types.ts";
 import { currentApp } from "../../live/apps.ts";
 import { useLive } from "../../live/live.ts";
+import { meaningOf } from "../../text/event-text.ts";
+import { clock, day } from "../../text/format.ts";
 import { Form } from "../../ui/dialog.tsx";
 import { Field, Select, Text } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notice.tsx";
@@ -36,6 +40,10 @@ export function WhyNot() {
       ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== "")),
     });
   };
+  useEffect(() => {
+    // The address has all of a connect of a page: what is wrong shows at the button, which asks again.
+    if (credential.value !== "" && origin.value !== "") ask().catch(() => undefined);
+  }, []);
   return (
     <Page
       title="Why not?"
@@ -70,7 +78,15 @@ export function WhyNot() {
           </Form>
         </Card>
         <div aria-live="polite" class="stack">
-          {answer.value ? <Answer of={answer.value} /> : <UsualMistakes />}
+          <Refusal known={initial} />
+          {answer.value ? (
+            <>
+              <Answer of={answer.value} />
+              {app && !answer.value.allowed && <KeyFacts app={app} keyId={publicId(credential.value.trim())} />}
+            </>
+          ) : (
+            <UsualMistakes />
+          )}
         </div>
       </div>
     </Page>
@@ -130,6 +146,51 @@ function KeyChoice({ app, onChoose }: KeyChoiceProps) {
   );
 }
 
+/** What the key of the answer allows, and where that is changed. */
+function KeyFacts({ app, keyId }: { readonly app: App; readonly keyId: string }) {
+  const { data } = useLive<Key>(keyId === "" ? undefined : `/signalling/keys/${segment(keyId)}`);
+  if (!data || data.app !== app._id) return null;
+  const { label, allowedOrigins = [] } = data;
+  return (
+    <Card title={`Key ${label ?? keyId}`}>
+      <p>
+        Allowed origins: {allowedOrigins.length === 0 ? "none" : <code>{allowedOrigins.join(" ")}</code>}. Add one only
+        if the page is yours.
+      </p>
+      <p>
+        <a href={keyPage(app.name, keyId)}>Open the key</a> to change it.
+      </p>
+    </Card>
+  );
+}
+
+/** The refusal that led here. Its token is unknown: events do not have it, nor may an address. */
+function Refusal({ known }: { readonly known: URLSearchParams }) {
+  const code = known.get("code") ?? "";
+  const meaning = meaningOf(code);
+  if (meaning === undefined) return null;
+  const at = Number(known.get("at"));
+  const peer = known.get("peer");
+  const advice = MISTAKES.find(([one]) => one === code)?.[1];
+  return (
+    <Notice kind="warn">
+      <strong>
+        Refused with <code>{code}</code>: {meaning}
+      </strong>
+      <p>
+        {at > 0 && `${day(at / 1000)}, ${clock(at)}. `}
+        {peer && (
+          <>
+            Peer <code>{peer}</code>.{" "}
+          </>
+        )}
+        {advice}
+      </p>
+      {publicId(known.get("key")) === "" && <p>For every check, paste the token of the client and click Explain.</p>}
+    </Notice>
+  );
+}
+
 /** Only the id of a publishable key may come from the address: everything else is a secret, and addresses are kept by browsers. */
 const publicId = (key: string | null): string => (key !== null && /^pk_\w+$/.test(key) ? key : "");
 
@@ -171,7 +232,10 @@ function Answer({ of: { checks, allowed } }: { readonly of: Explanation }) {
 
 const MISTAKES = [
   ["origin_not_allowed", "The key does not allow the page's origin: http instead of https, a port, www."],
-  ["token_expired", "By default, tokens are valid for an hour. A client that reconnects needs a new one each time."],
+  [
+    "token_expired",
+    "By default, tokens are valid for an hour. A client that reconnects needs a new one each time. If it was new, check the clock of your backend.",
+  ],
   ["invalid_token", "It was signed with another key's secret, or asks for channels that its key does not cover."],
   ["channel_not_authorized", "chat/* covers chat/42, but not chat/eu/42: ** does."],
   ["unauthorized", "A secret key's id in place of a publishable one, or a key that was revoked."],
