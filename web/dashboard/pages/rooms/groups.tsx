@@ -74,8 +74,8 @@ const AUDIENCES: readonly { readonly value: Audience; readonly title: string; re
   { value: "lobby", title: "People ask to join", help: "A host lets them in. The room is private, with a lobby." },
   {
     value: "invited",
-    title: "Only people with an invitation",
-    help: "A link with an access token, from your backend. The room is private.",
+    title: "Only people with an access token",
+    help: "Your backend makes a link for each person; the dashboard has none to send. The room is private.",
   },
 ];
 

@@ -190,7 +190,7 @@ const columnsOf = (app: string, origin: string, now: ReadonlyMap<string, Meeting
   },
 ];
 
-const AUDIENCES = { anyone: "anyone", lobby: "lobby", invited: "invitation" } as const satisfies Record<
+const AUDIENCES = { anyone: "anyone", lobby: "lobby", invited: "access token" } as const satisfies Record<
   Audience,
   string
 >;

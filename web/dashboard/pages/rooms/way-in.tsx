@@ -2,7 +2,8 @@
 import { nowSeconds } from "../../api/now.ts";
 import type { Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
-import { openingOf, whoCanJoin } from "../../text/room-text.ts";
+import { useOrigin } from "../../live/origin.ts";
+import { audienceOf, openingOf, whoCanJoin } from "../../text/room-text.ts";
 import { Card } from "../../ui/page.tsx";
 import { Copy } from "../../ui/values.tsx";
 import { JoinAsHost } from "./host-link.tsx";
@@ -14,22 +15,32 @@ interface WayInProps {
   readonly link: string;
 }
 
-export const WayIn = ({ app, room, link }: WayInProps) => (
-  <Card>
-    <div class="way-in">
-      <div class="room-link">
-        <h2>Link for everyone</h2>
-        <p class="row">
-          <a class="mono" href={link} target="_blank" rel="noopener noreferrer">
-            {link}
-          </a>{" "}
-          <Copy text={link} what="to the room" label="Copy link" />
-        </p>
-        <p class="muted">
-          {openingOf(room, nowSeconds.value) === "over" ? "The room is closed: no one can join." : whoCanJoin(room)}
-        </p>
+export const WayIn = ({ app, room, link }: WayInProps) => {
+  const docs = useOrigin();
+  return (
+    <Card>
+      <div class="way-in">
+        <div class="room-link">
+          <h2>Link for everyone</h2>
+          <p class="row">
+            <a class="mono" href={link} target="_blank" rel="noopener noreferrer">
+              {link}
+            </a>{" "}
+            <Copy text={link} what="to the room" label="Copy link" />
+          </p>
+          <p class="muted">
+            {openingOf(room, nowSeconds.value) === "over" ? "The room is closed: no one can join." : whoCanJoin(room)}
+          </p>
+          {audienceOf(room) === "invited" && (
+            <p class="muted">
+              This link alone lets no one in.{" "}
+              <a href={`${docs}/docs/rooms#access-tokens`}>Your backend makes an access token</a> for each person, and
+              adds it to the link. To send this link as it is, let people ask to join.
+            </p>
+          )}
+        </div>
+        {mayChange.value && <JoinAsHost app={app} room={room} />}
       </div>
-      {mayChange.value && <JoinAsHost app={app} room={room} />}
-    </div>
-  </Card>
-);
+    </Card>
+  );
+};
