@@ -40,9 +40,11 @@ export function WhyNot() {
       ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== "")),
     });
   };
+  // The address has all that a connect of a page has: its explanation says more than the refusal.
+  const isWhole = publicId(initial.get("key")) !== "" && (initial.get("origin") ?? "") !== "";
   useEffect(() => {
-    // The address has all of a connect of a page: what is wrong shows at the button, which asks again.
-    if (credential.value !== "" && origin.value !== "") ask().catch(() => undefined);
+    // If that fails, the button is there to ask again.
+    if (isWhole) ask().catch(() => undefined);
   }, []);
   return (
     <Page
@@ -78,7 +80,7 @@ export function WhyNot() {
           </Form>
         </Card>
         <div aria-live="polite" class="stack">
-          <Refusal known={initial} />
+          {!isWhole && <Refusal known={initial} />}
           {answer.value ? (
             <>
               <Answer of={answer.value} />
