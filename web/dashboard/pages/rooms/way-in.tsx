@@ -21,7 +21,7 @@ export const WayIn = ({ app, room, link }: WayInProps) => {
     <Card>
       <div class="way-in">
         <div class="room-link">
-          <h2>Link for everyone</h2>
+          <h2>{audienceOf(room) === "invited" ? "Link of the room" : "Link for everyone"}</h2>
           <p class="row">
             <a class="mono" href={link} target="_blank" rel="noopener noreferrer">
               {link}
