@@ -10,6 +10,7 @@ import {
   hasEffect,
   nameFrom,
   nameProblem,
+  type RoomDraft,
   type RoomFieldName,
   scheduleProblem,
   valuesOf,
@@ -75,7 +76,7 @@ test("a field without effect is neither shown nor saved", () => {
 });
 
 test("a preset sets its own fields, and leaves alone what another one or the operator has set", () => {
-  const mine = { ...EMPTY, maxParticipants: "4", enableChat: false };
+  const mine: RoomDraft = { ...EMPTY, maxParticipants: "4", enableChat: false };
   const saved = (...names: readonly (typeof PRESET_NAMES)[number][]) =>
     changesOf(
       mine,
