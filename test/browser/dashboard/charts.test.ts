@@ -73,7 +73,7 @@ test("refused connects of no application are counted apart, and lead to the serv
   await attempt(server.url, { query: "key=pk_live_00000000000000000000000000000000" });
   await using dashboard = await open();
   const page = await dashboard.page("/apps/shop?range=3h");
-  await page.getByText("for this application").waitFor();
+  await page.getByText(/^\d+ for this application$/).waitFor();
   await page.getByText("15 min", { exact: true }).click();
   await link(page, /^[1-9]\d* with unknown credentials/).click();
   await page.waitForURL(/\/dashboard$/);
