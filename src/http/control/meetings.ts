@@ -178,7 +178,8 @@ function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] 
       ...base,
       method: "POST",
       path: `${room}/host-link`,
-      summary: 'Make a "join as host" link: it lets its holder into the room as an admin, for 15 minutes',
+      summary:
+        'Make a "join as host" link: it lets its holder into the room as an admin, for 15 minutes, also before the room opens',
       body: linkRequest,
       response: hostLink,
       problems: ["not_found", "conflict"],

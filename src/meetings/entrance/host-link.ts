@@ -19,6 +19,9 @@ export interface HostToken {
   readonly expiresAt: number;
 }
 
+/** The clock of the node that checks the token may be behind by this much. */
+const CLOCKS_APART_SEC = 60;
+
 export class HostLinks {
   constructor(private readonly parts: HostLinkParts) {}
 
@@ -33,14 +36,17 @@ export class HostLinks {
     const expiresAt = Math.min(now + HOST_LINK_SEC, expireUnixSec ?? Number.POSITIVE_INFINITY);
     if (expiresAt <= now)
       throw new Problem("conflict", "The room has closed and no one can enter it. Change expireUnixSec first.");
-    if (notBeforeUnixSec !== undefined && notBeforeUnixSec >= expiresAt)
-      throw new Problem(
-        "conflict",
-        `The room opens at ${new Date(notBeforeUnixSec * 1000).toISOString()}, after the link would have expired. Create the link later, or change notBeforeUnixSec.`,
-      );
+    // A token's times take precedence over the room's: hosts can try a room before it opens. The others cannot.
+    const isEarly = notBeforeUnixSec !== undefined && notBeforeUnixSec > now;
     const token = await accessTokens.mint(
       { app, generation: app.secretSeq },
-      { roomName: room.name, isAdmin: true, expireUnixSec: expiresAt, ...(name !== undefined && { name }) },
+      {
+        roomName: room.name,
+        isAdmin: true,
+        expireUnixSec: expiresAt,
+        ...(isEarly && { notBeforeUnixSec: now - CLOCKS_APART_SEC }),
+        ...(name !== undefined && { name }),
+      },
     );
     return { room, token, expiresAt };
   }

@@ -226,12 +226,21 @@ test("a room is created, changed, renamed and deleted", async () => {
   await page.getByText("This application has no rooms yet.").waitFor();
   await link(page, "New room").click();
   await heading(page, "New room").waitFor();
-  await page.getByLabel("Name").fill("stand up");
+  await page.getByLabel("Name", { exact: true }).fill("stand up");
+  const [apiNames, shown] = [page.getByLabel("Show API names"), page.locator(".api-name")];
+  expect(await shown.count()).toBe(0);
+  await apiNames.check();
+  await page.getByText("maxParticipants", { exact: true }).waitFor();
   await page.getByLabel("People at a time").fill("4");
   await button(page, "Create room").click();
   await heading(page, "stand-up").waitFor();
   expect((await room("stand-up")).body).toMatchObject({ maxParticipants: 4, privacy: "public" });
   await link(page, "Edit").click();
+  // Also after a reload, and until it is turned off again.
+  await page.reload();
+  await page.getByText("roomName", { exact: true }).waitFor();
+  await apiNames.uncheck();
+  expect(await shown.count()).toBe(0);
   await page.getByRole("radio", { name: "People ask to join" }).check();
   await page.getByLabel("People at a time").fill("");
   await button(page, "Save 2 changes").click();
@@ -241,7 +250,7 @@ test("a room is created, changed, renamed and deleted", async () => {
   await heading(page, "stand-up").waitFor();
   await page.getByText("People ask to join, and a host lets them in.").first().waitFor();
   await link(page, "Edit").click();
-  await page.getByLabel("Name").fill("retro");
+  await page.getByLabel("Name", { exact: true }).fill("retro");
   await button(page, "Save 1 change").click();
   await heading(page, "retro").waitFor();
   expect((await room("stand-up")).status).toBe(404);
@@ -260,7 +269,7 @@ test("a private room for Friday with a recording is made without knowing the API
   await using dashboard = await open();
   const page = await dashboard.page("/apps/shop/rooms/~new");
   await page.getByRole("checkbox", { name: "With lobby" }).check();
-  await page.getByLabel("Name").fill("friday");
+  await page.getByLabel("Name", { exact: true }).fill("friday");
   const [onClosing, onScreens] = [
     page.getByLabel("End the meeting when the room closes"),
     page.getByLabel("Screen sharing"),
@@ -288,8 +297,18 @@ test("a private room for Friday with a recording is made without knowing the API
   expect(await onScreens.count()).toBe(0);
   await button(page, "Create room").click();
   await heading(page, "friday").waitFor();
-  await page.getByText("Hosts can join from 15 minutes before it opens.").waitFor();
-  expect(await button(page, "Join as host").isEnabled()).toBe(false);
+  await page.getByText("You can try the room before it opens. Others have to wait until then.").waitFor();
+  await page.getByText("People ask to join, and a host lets them in. Before it opens, only hosts can join.").waitFor();
+  await button(page, "Join as host").click();
+  const link = await dialog(page, "Join friday as host").getByRole("link", { name: "Open the room" });
+  const { pathname, hash } = new URL((await link.getAttribute("href")) ?? "");
+  const join = await fetch(`${server.url}/api/v1/room${pathname}/join`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-Parley-App": "shop" },
+    body: JSON.stringify({ token: hash.replace("#token=", "") }),
+  });
+  expect(await join.json()).toMatchObject({ isAdmin: true });
+  await button(page, "Cancel").click();
   const opens = await page.evaluate<number>("new Date('2035-03-16T10:00').getTime() / 1000");
   expect(await server.admin.must<object>("GET", `/apps/${world.app._id}/rooms/friday`)).toMatchObject({
     privacy: "private",

@@ -73,6 +73,7 @@ function scheduleText(values: RoomValues): string {
   const isEnded = timesOf(values).closes !== undefined && isOn(values, "ejectAtRoomExp");
   return sentences(
     `${openHours(values)}.`,
+    timesOf(values).opens !== undefined && "Operators can join as host before it opens.",
     isEnded && "The meeting ends when the room closes.",
     stay !== undefined && `Each person can stay ${duration(stay)}.`,
     idle !== undefined && `A meeting ends after ${duration(idle)} without camera, microphone or screen.`,

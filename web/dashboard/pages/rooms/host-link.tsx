@@ -3,22 +3,18 @@ import { useSignal } from "@preact/signals";
 import { nowSeconds } from "../../api/now.ts";
 import type { HostLink, Room } from "../../api/room-types.ts";
 import { hostLink } from "../../live/meetings.ts";
-import { openingOf, timesOf } from "../../text/room-text.ts";
+import { type Opening, openingOf } from "../../text/room-text.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { messageOf, toast } from "../../ui/notice.tsx";
 import { Copy, Time } from "../../ui/values.tsx";
 
-/** How long a link is valid: a room that opens later cannot be entered with it. */
-const LINK_SEC = 900;
-
-/** Why no one can join as host now; undefined: they can. */
-function obstacle(room: Room): string | undefined {
-  const now = nowSeconds.value;
-  const opening = openingOf(room, now);
-  if (opening === "over") return "The room is closed: change its schedule first.";
-  const { opens = 0 } = timesOf(room);
-  return opening === "later" && opens >= now + LINK_SEC ? "Hosts can join from 15 minutes before it opens." : undefined;
-}
+/** Whether one can join as host now, and what that means. */
+const MEANINGS: Readonly<Record<Opening, string>> = {
+  over: "The room is closed: change its schedule first.",
+  later: "You can try the room before it opens. Others have to wait until then.",
+  now: "Hosts let people in, mute or remove them, and end the meeting.",
+  always: "Hosts let people in, mute or remove them, and end the meeting.",
+};
 
 export function JoinAsHost({ app, room }: { readonly app: string; readonly room: Room }) {
   const made = useSignal<HostLink | undefined>(undefined);
@@ -32,14 +28,20 @@ export function JoinAsHost({ app, room }: { readonly app: string; readonly room:
   const close = (): void => {
     made.value = undefined;
   };
-  const why = obstacle(room);
+  const opening = openingOf(room, nowSeconds.value);
   return (
     <div class="join-as-host">
-      <button type="button" class="primary" disabled={why !== undefined} aria-describedby="join-as-host" onClick={make}>
+      <button
+        type="button"
+        class="primary"
+        disabled={opening === "over"}
+        aria-describedby="join-as-host"
+        onClick={make}
+      >
         Join as host
       </button>
       <p id="join-as-host" class="muted small">
-        {why ?? "Hosts let people in, mute or remove them, and end the meeting."}
+        {MEANINGS[opening]}
       </p>
       {made.value && (
         <Dialog title={`Join ${room.roomName} as host`} onClose={close}>

@@ -3,7 +3,7 @@ import { nowSeconds } from "../../api/now.ts";
 import type { Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
 import { useOrigin } from "../../live/origin.ts";
-import { audienceOf, openingOf, whoCanJoin } from "../../text/room-text.ts";
+import { audienceOf, type Opening, openingOf, whoCanJoin } from "../../text/room-text.ts";
 import { Card } from "../../ui/page.tsx";
 import { Copy } from "../../ui/values.tsx";
 import { JoinAsHost } from "./host-link.tsx";
@@ -13,6 +13,11 @@ interface WayInProps {
   readonly room: Room;
   /** The address of the room, which anyone may have. */
   readonly link: string;
+}
+
+function joining(room: Room, opening: Opening): string {
+  if (opening === "over") return "The room is closed: no one can join.";
+  return opening === "later" ? `${whoCanJoin(room)} Before it opens, only hosts can join.` : whoCanJoin(room);
 }
 
 export const WayIn = ({ app, room, link }: WayInProps) => {
@@ -28,9 +33,7 @@ export const WayIn = ({ app, room, link }: WayInProps) => {
             </a>{" "}
             <Copy text={link} what="to the room" label="Copy link" />
           </p>
-          <p class="muted">
-            {openingOf(room, nowSeconds.value) === "over" ? "The room is closed: no one can join." : whoCanJoin(room)}
-          </p>
+          <p class="muted">{joining(room, openingOf(room, nowSeconds.value))}</p>
           {audienceOf(room) === "invited" && (
             <p class="muted">
               This link alone lets no one in.{" "}
