@@ -1,5 +1,6 @@
 /** A choice of a few, each with what it means: one of them, or any. */
 import { useId } from "preact/hooks";
+import { ApiName } from "./api-names.tsx";
 
 interface OptionsProps<T extends string> {
   readonly label: string;
@@ -39,7 +40,7 @@ function Options<T extends string>({ label, apiName, options, isDisabled, type, 
   return (
     <fieldset class="options" disabled={isDisabled === true}>
       <legend class="label-line">
-        <span class="legend">{label}</span> {apiName && <code class="api-name">{apiName}</code>}
+        <span class="legend">{label}</span> <ApiName>{apiName}</ApiName>
       </legend>
       {options.map(({ value: one, title, help }) => (
         <label key={one} class="option">

@@ -1,16 +1,13 @@
 /** Fields of forms: each with its label, a sentence of help, and its own error. */
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { ApiName } from "./api-names.tsx";
 
 /** A label, with the name that the API has for it. */
 interface Labelled {
   readonly label: string;
   readonly apiName?: string | undefined;
 }
-
-/** Beside a label, for those who know the API. It is not part of the label's name. */
-const ApiName = ({ children }: { readonly children: string | undefined }) =>
-  children === undefined ? null : <code class="api-name">{children}</code>;
 
 interface FieldProps extends Labelled {
   readonly help?: ComponentChildren;

@@ -12,6 +12,7 @@ import {
 import { fromLocalInput } from "../../text/format.ts";
 import { ROOM_GROUPS, ROOM_LABELS } from "../../text/room-labels.ts";
 import { type Audience, audienceOf, people, roomMax } from "../../text/room-text.ts";
+import { hasApiNames, showApiNames } from "../../ui/api-names.tsx";
 import { Choices } from "../../ui/choices.tsx";
 import { Check, Select, Text } from "../../ui/fields.tsx";
 import { Card } from "../../ui/page.tsx";
@@ -27,15 +28,18 @@ interface GroupsProps {
 const [FIRST, SECOND] = [ROOM_GROUPS.slice(0, 2), ROOM_GROUPS.slice(2)];
 
 export const RoomGroups = (props: GroupsProps) => (
-  <div class="halves room-groups">
-    {[FIRST, SECOND].map((groups, at) => (
-      <div key={String(at)} class="stack">
-        {groups.map((group) => (
-          <Group key={group.title} group={group} {...props} />
-        ))}
-      </div>
-    ))}
-  </div>
+  <>
+    <Check label="Show API names" checked={hasApiNames.value} onChange={showApiNames} />
+    <div class="halves room-groups">
+      {[FIRST, SECOND].map((groups, at) => (
+        <div key={String(at)} class="stack">
+          {groups.map((group) => (
+            <Group key={group.title} group={group} {...props} />
+          ))}
+        </div>
+      ))}
+    </div>
+  </>
 );
 
 const DEFAULTS = draftOf({});
