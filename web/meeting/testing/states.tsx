@@ -13,6 +13,7 @@ import { dialog, layout, panel, pinned } from "../ui/view.ts";
 import type { Visit } from "../visit/visit.ts";
 import { DOOR, type Fakes, fakeDevices, fakeVisit, JOINED, person, SILENT } from "./fakes.ts";
 import { LANGUAGES, learnAll } from "./languages.ts";
+import { nameStates } from "./name-states.ts";
 import { recordingStates } from "./recording-states.ts";
 
 const NAMES = [
@@ -314,6 +315,7 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
     dialog.value = "shortcuts";
   },
   ...recordingStates(enter),
+  ...nameStates(enter),
 };
 
 declare global {

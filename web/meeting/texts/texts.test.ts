@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { LANGUAGES, learnAll } from "../testing/languages.ts";
 import { en, type TextKey } from "./en.ts";
-import { chosenLanguage, clockTime, counted, duration, language, moment, t } from "./texts.ts";
+import { chosenLanguage, clockTime, counted, duration, language, listed, moment, t } from "./texts.ts";
 
 learnAll();
 
@@ -52,6 +52,13 @@ test("a running time is shown as by a clock", () => {
     "1:01:05",
     "10:00:00",
   ]);
+});
+
+test("a name that is written from right to left does not turn the sentence around it", () => {
+  expect(t("personJoined", { name: "Ada" })).toBe("Ada joined.");
+  for (const name of ["שרה (Host)", "الخوارزمي 780", "Ruth רות"])
+    expect(t("personJoined", { name })).toBe(`\u2068${name}\u2069 joined.`);
+  expect(listed(["Ada", "שרה"])).toBe("Ada and \u2068שרה\u2069");
 });
 
 test("texts, numbers and times follow the language", () => {

@@ -16,10 +16,16 @@ export const language = signal<Language>("en");
 
 type Values = Readonly<Record<string, string | number>>;
 
+/** Hebrew, Arabic and other scripts that are written from right to left. */
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1eeff}]/u;
+
+/** A name in such a script, between marks of direction: otherwise it turns the sentence around it, and what stands beside it changes sides. */
+const isolated = (value: string): string => (RIGHT_TO_LEFT.test(value) ? `\u2068${value}\u2069` : value);
+
 /** The text in the present language; components that call it are drawn again when it changes. */
 export function t(key: TextKey, values: Values = {}): string {
   const text: string = (known[language.value] ?? en)[key];
-  return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => isolated(String(values[name] ?? whole)));
 }
 
 /** `one` for exactly one, `other` for all other numbers: right for the four languages here. */
@@ -30,7 +36,7 @@ export function counted(count: number, one: TextKey, other: TextKey): string {
 
 /** "a, b and c". */
 export const listed = (parts: readonly string[]): string =>
-  new Intl.ListFormat(language.value, { type: "conjunction" }).format(parts);
+  new Intl.ListFormat(language.value, { type: "conjunction" }).format(parts.map(isolated));
 
 /** Who records; the name is empty where the room itself does. */
 export const recordedBy = (name: string): string => (name === "" ? t("recordingByRoom") : t("recordingBy", { name }));

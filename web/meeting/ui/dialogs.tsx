@@ -129,6 +129,7 @@ function Rename({ who, name, onClose }: Props & { readonly who: string; readonly
         <label for={id}>{t("newName")}</label>
         <input
           id={id}
+          dir="auto"
           maxLength={NAME_MAX_CHARS}
           value={typed.value}
           autocomplete="off"

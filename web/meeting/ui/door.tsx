@@ -68,6 +68,7 @@ function EnterForm() {
           <input
             id={id}
             name="name"
+            dir="auto"
             autocomplete="name"
             maxLength={NAME_MAX_CHARS}
             value={name.value}
@@ -79,9 +80,7 @@ function EnterForm() {
           </p>
         </div>
       ) : (
-        <p>
-          <bdi>{t("enterAs", { name: given })}</bdi>
-        </p>
+        <p>{t("enterAs", { name: given })}</p>
       )}
       {isAsking && <p class="muted small">{t("privateRoom")}</p>}
       {isRecorded && <RecordingNotice />}

@@ -211,7 +211,7 @@ export function LobbyCard() {
   return (
     <section class="lobby-card" aria-label={t("lobbyWaits")}>
       <p>
-        <bdi>{t("lobbyAsks", { name: first.name })}</bdi> <RemovedBefore name={first.name} />
+        {t("lobbyAsks", { name: first.name })} <RemovedBefore name={first.name} />
       </p>
       <Answers key={first.waitId} waitId={first.waitId} name={first.name} />
       {queue.length > 1 && (

@@ -18,7 +18,7 @@ export function RecordingMark() {
   return (
     <span class="rec-mark" title={recordedBy(now.by)}>
       <span class="rec-dot" aria-hidden="true" />
-      <bdi class="rec-by">{now.by === "" ? t("recordingMark") : t("recordingMarkBy", { name: now.by })}</bdi>
+      <span class="rec-by">{now.by === "" ? t("recordingMark") : t("recordingMarkBy", { name: now.by })}</span>
       <span class="rec-short" aria-hidden="true">
         {t("recordingShort")}
       </span>

@@ -102,7 +102,7 @@ function TileName({ tile, title }: { readonly tile: Tile; readonly title: string
         </span>
       )}
       {isScreen && <Icon name="screen" />}
-      <bdi class="tile-text">{title}</bdi>
+      {isScreen ? <span class="tile-text">{title}</span> : <bdi class="tile-text">{title}</bdi>}
       {!isMe && !isScreen && <Mark {...tile} />}
       {isSpeaking && <span class="hidden-text">{t("isSpeaking")}</span>}
     </div>
