@@ -10,6 +10,8 @@ export interface Look {
   readonly width: number;
   readonly height?: number;
   readonly scheme: "light" | "dark";
+  /** A phone: its finger hovers over nothing. */
+  readonly hasTouch?: boolean;
 }
 
 export const WIDE: Look = { width: 1440, scheme: "light" };
@@ -58,10 +60,19 @@ export class Dashboard implements AsyncDisposable {
   }
 
   static async open(browser: Browser, url: string, opening: Opening = {}): Promise<Dashboard> {
-    const { token, width = WIDE.width, height = 900, scheme = WIDE.scheme, expected, hosts = [] } = opening;
+    const {
+      token,
+      width = WIDE.width,
+      height = 900,
+      scheme = WIDE.scheme,
+      hasTouch = false,
+      expected,
+      hosts = [],
+    } = opening;
     const context = await browser.newContext({
       viewport: { width, height },
       colorScheme: scheme,
+      ...(hasTouch && { hasTouch, isMobile: true }),
       ...(token !== undefined && { storageState: await signedIn(url, token) }),
     });
     await context.addInitScript(OBSERVERS);

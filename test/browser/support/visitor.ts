@@ -23,6 +23,8 @@ export interface Visit {
   readonly height?: number;
   readonly scheme?: "light" | "dark";
   readonly locale?: string;
+  /** A phone: its finger hovers over nothing. */
+  readonly hasTouch?: boolean;
   /** Texts of errors in the console that the test causes itself. */
   readonly expected?: RegExp;
   /** Runs before the scripts of every page. */
@@ -42,11 +44,20 @@ export class Visitor {
 
   /** Each has an address of its own, as a proxy would forward it: joins are limited by address. */
   static async open(browser: Browser, visit: Visit = {}): Promise<Visitor> {
-    const { width = 1280, height = 800, scheme = "light", locale = "en-GB", expected, script } = visit;
+    const {
+      width = 1280,
+      height = 800,
+      scheme = "light",
+      locale = "en-GB",
+      hasTouch = false,
+      expected,
+      script,
+    } = visit;
     const address = `10.1.${(++addresses >> 8) & 255}.${addresses & 255}`;
     const context = await browser.newContext({
       viewport: { width, height },
       colorScheme: scheme,
+      ...(hasTouch && { hasTouch, isMobile: true }),
       locale,
       permissions: ["camera", "microphone", "clipboard-read", "clipboard-write"],
       extraHTTPHeaders: { "X-Forwarded-For": address },
