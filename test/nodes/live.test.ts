@@ -7,6 +7,7 @@ import type { Server } from "../support/parley.ts";
 import { type Joined, pairs, SAMPLE, walk } from "../support/presence-scenario.ts";
 import { Chance } from "../support/random.ts";
 import { SOON_MS, until } from "../support/wait.ts";
+import { attempt } from "../support/wire/connect.ts";
 import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect, frozen } from "./support/cluster.ts";
 
@@ -86,6 +87,22 @@ test("nodes, channels and peers are those of all nodes, on each of them", async 
     ]);
     const ann = await live<{ total: number; connections: { nodeId: string }[] }>(node, `/peers/${stem}-ann`);
     expect([ann.total, new Set(ann.connections.map(({ nodeId }) => nodeId)).size]).toEqual([2, 2]);
+  }
+});
+
+test("what each node has refused is listed on all of them", async () => {
+  const publishable = await nodeAt(0).admin.createPublishable(app._id, { allowedOrigins: ["https://shop.example"] });
+  for (const node of cluster.nodes) {
+    const refuse = async (): Promise<boolean> => {
+      const query = `key=${publishable.keyId}`;
+      const answer = await attempt(node.url, { query, headers: { Origin: "https://elsewhere.example" } });
+      return "status" in answer && answer.status === 401;
+    };
+    await until("the node refuses it", refuse);
+  }
+  for (const node of cluster.nodes) {
+    const { data, isComplete } = await node.admin.must<Page>("GET", `/refusals?app=${app._id}&code=origin_not_allowed`);
+    expect([isComplete, new Set(data.map(({ nodeId }) => nodeId)).size]).toEqual([true, 3]);
   }
 });
 

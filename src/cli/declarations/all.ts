@@ -36,7 +36,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Meetings", commands: MEETINGS },
   { title: "Recordings", commands: RECORDINGS },
   { title: "Webhooks", commands: WEBHOOKS },
-  { title: "Live tail", commands: TAIL },
+  { title: "Live tail and refusals", commands: TAIL },
   { title: "Operators", commands: OPERATORS },
   { title: "Data", commands: DATA },
   { title: "Verification", commands: VERIFY },

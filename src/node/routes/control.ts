@@ -18,6 +18,7 @@ import { adminHistoryEndpoints } from "../../http/control/live/history.ts";
 import { keyTrafficEndpoint } from "../../http/control/live/key-traffic.ts";
 import { nodesEndpoint } from "../../http/control/live/nodes.ts";
 import { livePeerEndpoints } from "../../http/control/live/peers.ts";
+import { refusalsEndpoint } from "../../http/control/live/refusals.ts";
 import { seriesEndpoints } from "../../http/control/live/series.ts";
 import { tailEndpoint } from "../../http/control/live/tail.ts";
 import { adminMeetingEndpoints } from "../../http/control/meetings.ts";
@@ -252,6 +253,10 @@ function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endp
       keys: hub.sampling.keys,
       nodeRequests: hub.nodeRequests,
       appIn,
+    }),
+    refusalsEndpoint(guards.operator, {
+      refusals: live.refusals,
+      appOf: (idOrName) => keyring.app(idOrName),
     }),
     ...liveChannelEndpoints(guards, { publishing: hub.publishing, channels: live.channels, keyring, appIn, audit }),
     ...adminHistoryEndpoints(guards, { pages: hub.pages, streams: hub.streams, appIn, audit }),

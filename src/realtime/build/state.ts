@@ -10,6 +10,7 @@ import type { Usage } from "../counting/usage.ts";
 import { Emitter } from "../events/emitter.ts";
 import { RealtimeEvents } from "../events/events.ts";
 import { Recorder } from "../events/recorder.ts";
+import { Refusals } from "../events/refusals.ts";
 import { Spaces } from "../state/spaces.ts";
 
 export interface StateOutside {
@@ -28,6 +29,7 @@ export interface StateBuilt {
   readonly spaces: Spaces;
   readonly events: RealtimeEvents;
   readonly recorder: Recorder;
+  readonly refusals: Refusals;
   readonly emitter: Emitter;
 }
 
@@ -38,6 +40,7 @@ export function buildState({ id, clock, engine, usage, metrics, faults }: StateO
   const spaces = new Spaces(id, engine, traffic, rateWindow, usage);
   const events = new RealtimeEvents();
   const recorder = new Recorder(clock, spaces);
-  const emitter = new Emitter({ events, recorder, traffic, faults });
-  return { rateWindow, sampling, spaces, events, recorder, emitter };
+  const refusals = new Refusals(clock.wallMs);
+  const emitter = new Emitter({ events, recorder, refusals, traffic, faults });
+  return { rateWindow, sampling, spaces, events, recorder, refusals, emitter };
 }

@@ -1,5 +1,5 @@
 /**
- * Reports what happens on this node: lifecycle events to the counters and the flight recorder, and everything to the listener of
+ * Reports what happens on this node: lifecycle events to the counters, the flight recorder and the list of refusals, and everything to the listener of
  * RealtimeEvents while there is one. Nothing here throws: a listener that fails must not harm the connection it looks at.
  */
 import type { KnownOfClient } from "../../access/tokens/token-refusal.ts";
@@ -11,10 +11,12 @@ import type { Traffic } from "../../telemetry/traffic.ts";
 import type { Connection } from "../state/connection.ts";
 import type { ConnectRefusal, RealtimeEvents, RealtimeListener } from "./events.ts";
 import type { Recorder } from "./recorder.ts";
+import type { Refusals } from "./refusals.ts";
 
 interface EmitterParts {
   readonly events: RealtimeEvents;
   readonly recorder: Recorder;
+  readonly refusals: Refusals;
   readonly traffic: Traffic;
   readonly faults: FaultLog;
 }
@@ -23,12 +25,14 @@ export class Emitter {
   /** Whether there is a listener is checked before `published` and `sent`, which happen with every frame. */
   readonly events: RealtimeEvents;
   private readonly recorder: Recorder;
+  private readonly refusals: Refusals;
   private readonly traffic: Traffic;
   private readonly faults: FaultLog;
 
-  constructor({ events, recorder, traffic, faults }: EmitterParts) {
+  constructor({ events, recorder, refusals, traffic, faults }: EmitterParts) {
     this.events = events;
     this.recorder = recorder;
+    this.refusals = refusals;
     this.traffic = traffic;
     this.faults = faults;
   }
@@ -50,7 +54,9 @@ export class Emitter {
     (app === undefined ? this.traffic.unknown : this.traffic.of(app)).refused(code);
     if (app !== undefined && keyId !== undefined) this.traffic.keys.of(app, keyId).refusedInAll++;
     this.recorder.refused(code, known);
-    this.report((listener) => listener.refused({ code, app, keyId, peerId, address: addressText(client), origin }));
+    const refused = { code, app, keyId, peerId, address: addressText(client), origin };
+    this.refusals.connect(refused);
+    this.report((listener) => listener.refused(refused));
   }
 
   subscribed(connection: Connection, channel: string): void {
@@ -109,6 +115,7 @@ export class Emitter {
     connection.peer.space.counters.errors++;
     connection.keyCounters.errors++;
     this.recorder.failed(connection, code, channel);
+    this.refusals.frame(connection, code, channel);
     this.report((listener) => listener.failed(connection, code, channel));
   }
 

@@ -7,6 +7,7 @@ import { type Code, wireCode } from "../../protocol/codes.ts";
 import { kindBit, type TailEvent } from "../../telemetry/tail/event.ts";
 import type { Tail } from "../../telemetry/tail/tail.ts";
 import type { RealtimeListener, RefusedConnect } from "../events/events.ts";
+import { shownCode, shownOrigin } from "../events/refusals.ts";
 import type { Connection } from "../state/connection.ts";
 
 const CONNECT = kindBit("connect");
@@ -33,17 +34,9 @@ export class TailSource implements RealtimeListener {
     this.write("connect", { ...of(connection), address: connection.address });
   }
 
-  refused({ code, app, keyId, peerId, address, origin: sent }: RefusedConnect): void {
+  refused({ code, app, keyId, peerId, address, origin }: RefusedConnect): void {
     if (!this.tail.select(REFUSE, app, undefined, peerId, undefined, keyId)) return;
-    const origin = sent === null ? undefined : originOf(sent);
-    this.write("refuse", {
-      app,
-      peerId,
-      keyId,
-      address,
-      origin,
-      code: code === "over_concurrent" ? code : wireCode(code),
-    });
+    this.write("refuse", { app, peerId, keyId, address, origin: shownOrigin(origin), code: shownCode(code) });
   }
 
   subscribed(connection: Connection, channel: string): void {
@@ -123,14 +116,6 @@ export class TailSource implements RealtimeListener {
     const event: TailEvent = { at: this.nowMs(), kind, ...fields, nodeId: this.nodeId };
     this.tail.write(JSON.stringify(event), fields.app, dataJson);
   }
-}
-
-const ORIGIN_MAX_CHARS = 256;
-
-/** Only what browsers send. A client could send a secret by mistake, and the events have none. */
-function originOf(sent: string): string | undefined {
-  if (sent.length > ORIGIN_MAX_CHARS || !URL.canParse(sent)) return undefined;
-  return new URL(sent).origin === sent ? sent : undefined;
 }
 
 type Fields = Omit<TailEvent, "at" | "kind" | "nodeId">;

@@ -112,6 +112,7 @@ export class CredentialRun {
     await admin.must("DELETE", `/operators/${created._id}`);
     await tail.ended;
     this.keep("audit", JSON.stringify(await admin.must("GET", "/audit?limit=1000")));
+    this.keep("refusals", JSON.stringify(await admin.must("GET", "/refusals?limit=1000")));
     this.keep("metrics", (await call(`${this.url}/metrics`, { bearer: admin.token })).text);
   }
 

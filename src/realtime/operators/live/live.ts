@@ -1,26 +1,32 @@
-/** What is live now, for operators: channels and peers over all nodes. */
+/** What is live now, for operators: channels and peers over all nodes, and what they have refused lately. */
 import type { Clock } from "../../../base/clock.ts";
 import type { SpaceId } from "../../../base/ids.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import type { Recorder } from "../../events/recorder.ts";
+import type { Refusals } from "../../events/refusals.ts";
 import type { Spaces } from "../../state/spaces.ts";
 import { LiveChannels } from "./channels.ts";
 import { LivePeers } from "./peers.ts";
+import { LiveRefusals } from "./refusals.ts";
 
 interface LiveParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
   readonly recorder: Recorder;
+  readonly refusals: Refusals;
 }
 
 export class Live {
   readonly channels: LiveChannels;
   readonly peers: LivePeers;
+  readonly refusals: LiveRefusals;
 
   /** `nodeId`: the node's name, as operators know it. */
-  constructor({ spaces, nodeRequests, recorder }: LiveParts, clock: Pick<Clock, "monotonicMs">, nodeId: string) {
+  constructor(parts: LiveParts, clock: Pick<Clock, "monotonicMs">, nodeId: string) {
+    const { spaces, nodeRequests, recorder, refusals } = parts;
     this.channels = new LiveChannels({ spaces, nodeRequests, clock });
     const recent = (spaceId: SpaceId, peerId: string) => recorder.ofPeer(spaceId, peerId);
     this.peers = new LivePeers({ spaces, nodeRequests, clock, nodeId, recent });
+    this.refusals = new LiveRefusals({ refusals, nodeRequests, nodeId });
   }
 }
