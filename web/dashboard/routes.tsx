@@ -18,6 +18,7 @@ const service = script(() => import("./scripts/service.ts"));
 const ROUTES: readonly Route[] = [
   ["/", overview, () => overview.pages()?.Overview],
   ["/console", live, () => live.pages()?.Console],
+  ["/refusals", live, () => live.pages()?.Refusals],
   ["/why-not", live, () => live.pages()?.WhyNot],
   ["/data", service, () => service.pages()?.Data],
   ["/nodes", service, () => service.pages()?.Nodes],
@@ -32,6 +33,7 @@ const ROUTES: readonly Route[] = [
   ["/apps/:app/peers", live, () => live.pages()?.Peers],
   ["/apps/:app/peers/:peer", live, () => live.pages()?.Peer],
   ["/apps/:app/console", live, () => live.pages()?.Console],
+  ["/apps/:app/refusals", live, () => live.pages()?.Refusals],
   ["/apps/:app/keys", application, () => application.pages()?.Keys],
   ["/apps/:app/keys/:key", application, () => application.pages()?.Key],
   ["/apps/:app/rules", live, () => live.pages()?.ChannelRules],

@@ -69,24 +69,52 @@ test("a moment in one chart is shown in all, by keyboard, mouse and touch", asyn
   await eventually(() => all((time) => time !== ""), true);
 });
 
-test("refused connects of no application are counted apart, and lead to the service's overview", async () => {
+test("refused connects of no application are counted apart, and lead to the list of them", async () => {
   await attempt(server.url, { query: "key=pk_live_00000000000000000000000000000000" });
   await using dashboard = await open();
   const page = await dashboard.page("/apps/shop?range=3h");
   await page.getByText(/^\d+ for this application$/).waitFor();
   await page.getByText("15 min", { exact: true }).click();
   await link(page, /^[1-9]\d* with unknown credentials/).click();
-  await page.waitForURL(/\/dashboard$/);
-  await row(page, "Refused connects by reason", "unauthorized").waitFor();
-  await link(page, /with unknown credentials/).click();
-  await page.waitForURL(/\/console\?kind=refuse$/);
-  await page.goBack();
+  await page.waitForURL(/\/refusals\?credentials=unknown$/);
+  await row(page, "Refusals", "unauthorized").getByTitle("Unknown credentials").waitFor();
   await page.goBack();
   await heading(page, "Overview").waitFor();
   await eventually(() => page.getByRole("radio", { name: "15 min" }).isChecked(), true);
   await page.goBack();
   await page.waitForURL(/range=3h/);
   await eventually(() => page.getByRole("radio", { name: "3 h" }).isChecked(), true);
+});
+
+test("what was refused before the page was opened is listed, explained, and filtered by the address", async () => {
+  const { keyId } = await server.admin.createPublishable(world.app._id, { allowedOrigins: ["https://shop.example"] });
+  const Origin = "https://elsewhere.example";
+  for (let n = 0; n < 2; n++) await attempt(server.url, { query: `key=${keyId}`, headers: { Origin } });
+  const { wire } = await world.member("chat/1", { sub: "alice" });
+  wire.send({ type: "publish", channel: "_system/x", data: 1 });
+  await wire.sync();
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop");
+  await row(page, "Refused connects by reason", "origin_not_allowed").getByRole("link").click();
+  await page.waitForURL(/\/apps\/shop\/refusals\?kind=refuse&code=origin_not_allowed$/);
+  const refused = row(page, "Refusals", "origin_not_allowed");
+  await refused.getByText(Origin, { exact: true }).waitFor();
+  await refused.getByRole("cell", { name: "2", exact: true }).waitFor();
+  await page.getByRole("button", { name: "Clear filters" }).click();
+  await page.waitForURL(/\/refusals$/);
+  await row(page, "Refusals", "channel_reserved").getByRole("link", { name: "alice" }).waitFor();
+  await refused.getByRole("link", { name: "Why?" }).click();
+  await page.waitForURL(/\/why-not\?/);
+  await eventually(() => page.getByLabel("Origin of the web page").inputValue(), Origin);
+  await eventually(() => page.getByLabel("Publishable key or connect token").inputValue(), keyId);
+});
+
+test("an application without refusals says what the page would list, and for how long", async () => {
+  await server.admin.must("POST", "/apps", { name: "quiet" });
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/quiet/refusals");
+  await page.getByText("No refusals in the last 24 hours.").waitFor();
+  await page.getByText(/keeps the newest 100 connects and 100 frames .* its restart clears them/).waitFor();
 });
 
 test("the traffic of each key is in the list and on its page", async () => {

@@ -89,6 +89,8 @@ export function pagesOf(
     { name: "peers", path: `${app}/peers`, ready: "alice", polls: "/peers" },
     { name: "a peer", path: `${app}/peers/alice`, ready: "Last events", polls: "/peers/" },
     { name: "a peer that is not there", path: `${app}/peers/zoe`, ready: "Find similar ids" },
+    { name: "refusals", path: `${app}/refusals`, ready: "origin_not_allowed", polls: "/refusals" },
+    { name: "refusals of the service", path: "/refusals", ready: "origin_not_allowed", polls: "/refusals" },
     { name: "console", path: `${app}/console`, ready: "Pause" },
     { name: "console of the service", path: "/console", ready: "Pause" },
     { name: "keys", path: `${app}/keys`, ready: "Delete the application" },

@@ -28,6 +28,12 @@ export const webhookPage = (app: string, webhook: string): string => ofApp(app, 
 export const consolePage = (app: string, filter: Readonly<Record<string, string | undefined>>): string =>
   ofApp(app, `console${query(filter)}`);
 
+/** Without an application: those of the whole service. */
+export const refusalsPage = (
+  app: string | undefined,
+  filter: Readonly<Record<string, string | undefined>> = {},
+): string => (app === undefined ? `${BASE}/refusals${query(filter)}` : ofApp(app, `refusals${query(filter)}`));
+
 export const dataPage = (app: string): string => ofApp(app, "data");
 
 /** Pages that the control plane names: some are of an application, the others of the service. */

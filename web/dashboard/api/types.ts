@@ -236,6 +236,26 @@ export interface TailEvent {
   readonly count?: number;
 }
 
+/** What was refused, as often as it happened. Times are in Unix seconds. */
+export interface Refusal {
+  /** A connect, or a frame. */
+  readonly kind: "refuse" | "error";
+  readonly code: string;
+  readonly count: number;
+  readonly first: number;
+  readonly last: number;
+  /** Absent: the credentials are unknown. */
+  readonly app?: string;
+  /** Absent also if the application is deleted. */
+  readonly appName?: string;
+  readonly keyId?: string;
+  readonly peerId?: string;
+  readonly channel?: string;
+  readonly origin?: string;
+  readonly address?: string;
+  readonly nodeId: string;
+}
+
 /** `data` has the newest period first. */
 export interface Usage {
   readonly concurrentNow: number;

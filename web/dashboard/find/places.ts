@@ -17,6 +17,7 @@ export const OF_APP: readonly Group[] = [
     entries: [
       { title: "Channels", to: "/channels" },
       { title: "Peers", to: "/peers" },
+      { title: "Refusals", to: "/refusals" },
       { title: "Console", to: "/console" },
     ],
   },
@@ -43,7 +44,13 @@ export const OF_SERVICE: readonly Group[] = [
       { title: "Data", to: "/data" },
     ],
   },
-  { title: "Live", entries: [{ title: "Console", to: "/console" }] },
+  {
+    title: "Live",
+    entries: [
+      { title: "Refusals", to: "/refusals" },
+      { title: "Console", to: "/console" },
+    ],
+  },
   { title: "Help", entries: [{ title: "Why not?", to: "/why-not" }] },
 ];
 
@@ -59,7 +66,7 @@ export const OPERATE: Group = {
 };
 
 /** Pages that the service has as well as each application. */
-const OF_BOTH = ["console", "data", "why-not"];
+const OF_BOTH = ["console", "data", "refusals", "why-not"];
 
 /** The same kind of page of another application, or of all of them: below /dashboard. What is inside it does not exist there. */
 export function samePage(path: string, app: string | undefined): string {

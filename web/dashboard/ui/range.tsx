@@ -13,7 +13,7 @@ export const chosenRange = (): Range => {
 };
 
 /** The parameter as links carry it on; undefined for the usual one. */
-export const rangeParameter = (range: Range): string | undefined => (range === SHORTEST ? undefined : range);
+const rangeParameter = (range: Range): string | undefined => (range === SHORTEST ? undefined : range);
 
 export const RangeChoice = () => (
   <Segmented

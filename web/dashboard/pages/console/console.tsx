@@ -1,7 +1,7 @@
 /** The live tail: what happens on all nodes as it happens. */
 import { useSignal } from "@preact/signals";
-import { BASE, type PageParameters, parameters, setParameters } from "../../address/router.ts";
-import { query } from "../../api/client.ts";
+import { refusalsPage } from "../../address/links.ts";
+import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
 import { currentApp, nameOfApp } from "../../live/apps.ts";
 import { useDelayed } from "../../live/live.ts";
 import { type KeptEvent, searched, TAIL_KINDS } from "../../tail/tail.ts";
@@ -77,7 +77,7 @@ export function Console(_: { readonly at: PageParameters }) {
       {currentApp.value && (
         <p class="muted small">
           Connects with unknown credentials belong to no application:{" "}
-          <a href={`${BASE}/console${query({ kind: "refuse" })}`}>see the refusals of all applications</a>.
+          <a href={refusalsPage(undefined, { credentials: "unknown" })}>see those of the last 24 hours</a>.
         </p>
       )}
     </Page>
@@ -89,7 +89,8 @@ function NoEvents({ isSearch, isNone }: { readonly isSearch: boolean; readonly i
   if (isNone) return <Empty title="All kinds are hidden">Select at least one above.</Empty>;
   return (
     <Empty title="Waiting for events">
-      Connects, refusals, messages and errors appear here as they happen, while this page is open.
+      Connects, refusals, messages and errors appear here as they happen, while this page is open. Earlier refusals are
+      on the <a href={refusalsPage(currentApp.value?.name)}>Refusals page</a>.
     </Empty>
   );
 }

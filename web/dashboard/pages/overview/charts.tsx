@@ -1,6 +1,8 @@
 /** The numbers and charts of the overview. */
 import type { ComponentChildren } from "preact";
+import { refusalsPage } from "../../address/links.ts";
 import type { Range, Series } from "../../api/types.ts";
+import { currentApp } from "../../live/apps.ts";
 import type { AskedSeries } from "../../live/series.ts";
 import { type Total, totalOf } from "../../live/totals.ts";
 import { rate, short, whole } from "../../text/format.ts";
@@ -46,7 +48,7 @@ interface NumberOf {
   readonly show: (value: number) => readonly [value: string, unit: string];
   /** What the number is; absent: the newest value. */
   readonly of?: (series: Series) => number;
-  /** More than none is worth a look. */
+  /** More than none is worth a look: it leads to the list of refused connects. */
   readonly isBad?: boolean;
 }
 
@@ -71,7 +73,13 @@ export const Numbers = ({ data, range }: Part) => (
         <section key={metric} class="card stat">
           <h2 class="muted small">{title}</h2>
           <div>
-            <span class={`value ${isBad && value ? "bad" : ""}`}>{text}</span>
+            {isBad && value ? (
+              <a class="value bad" href={refusalsPage(currentApp.value?.name, { kind: "refuse" })}>
+                {text}
+              </a>
+            ) : (
+              <span class="value">{text}</span>
+            )}
             {/^\w/.test(unit) && " "}
             <span class="unit">{of ? ` in ${RANGE_TITLES[range]}` : unit}</span>
           </div>

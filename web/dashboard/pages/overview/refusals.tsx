@@ -1,13 +1,14 @@
 /** Refused connects: how many, why, and those that belong to no application because their key or token is not known. */
+import { refusalsPage } from "../../address/links.ts";
 import { BASE } from "../../address/router.ts";
-import { query, segment } from "../../api/client.ts";
+import { segment } from "../../api/client.ts";
 import type { Range, Series } from "../../api/types.ts";
 import { reasonsOf } from "../../live/totals.ts";
 import { whole } from "../../text/format.ts";
 import { Bar } from "../../ui/bar.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
-import { RANGE_TITLES, rangeParameter } from "../../ui/range.tsx";
+import { RANGE_TITLES } from "../../ui/range.tsx";
 import { Name } from "../../ui/values.tsx";
 
 const REASONS_SHOWN = 5;
@@ -30,19 +31,22 @@ export function Refusals({ of: series, unknown, range, app }: RefusalsProps) {
   const most = reasons[0]?.[1] ?? 0;
   const rest = reasons.slice(REASONS_SHOWN).reduce((sum, [, count]) => sum + count, 0);
   const root = app === undefined ? BASE : `${BASE}/apps/${segment(app)}`;
-  // The service's overview has them by reason; there, the console shows them as they come.
-  const toUnknown =
-    app === undefined
-      ? `${BASE}/console${query({ kind: "refuse" })}`
-      : `${BASE}${query({ range: rangeParameter(range) })}`;
+  const sentence = app === undefined ? "in all" : "for this application";
+  const toAll = refusalsPage(app, { kind: "refuse" });
   return (
     <Card title="Refused connects" aside={`last ${RANGE_TITLES[range]}`} class="refusals">
       <p class="refused-sums">
-        <span>
-          <b class={all > 0 ? "bad" : ""}>{whole(all)}</b> {app === undefined ? "in all" : "for this application"}
-        </span>
+        {all > 0 ? (
+          <a href={toAll}>
+            <b class="bad">{whole(all)}</b> {sentence} →
+          </a>
+        ) : (
+          <span>
+            <b>0</b> {sentence}
+          </span>
+        )}
         {ofNone > 0 ? (
-          <a href={toUnknown}>{whole(ofNone)} with unknown credentials →</a>
+          <a href={refusalsPage(undefined, { credentials: "unknown" })}>{whole(ofNone)} with unknown credentials →</a>
         ) : (
           <span class="muted">none with unknown credentials</span>
         )}
@@ -60,7 +64,7 @@ export function Refusals({ of: series, unknown, range, app }: RefusalsProps) {
             {reasons.slice(0, REASONS_SHOWN).map(([reason, count]) => (
               <tr key={reason}>
                 <th scope="row" class="row-title">
-                  <Name>{reason}</Name>
+                  <Name href={refusalsPage(app, { kind: "refuse", code: reason })}>{reason}</Name>
                 </th>
                 <td class="number">{whole(count)}</td>
                 <td>

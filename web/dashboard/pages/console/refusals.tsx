@@ -1,0 +1,235 @@
+/** What was refused lately, for those who were not looking when it happened. */
+import { channelPage, keyPage, peerPage, refusalsPage, whyNotPage } from "../../address/links.ts";
+import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
+import { query } from "../../api/client.ts";
+import type { Refusal } from "../../api/types.ts";
+import { apps, currentApp } from "../../live/apps.ts";
+import { CHANGES_EVERY_MS, isSettled, useDelayed, useKept, useList } from "../../live/live.ts";
+import type { CsvColumn } from "../../text/csv.ts";
+import { meaningOf } from "../../text/event-text.ts";
+import { whole } from "../../text/format.ts";
+import { DownloadCsv } from "../../ui/download.tsx";
+import { Select, Text } from "../../ui/fields.tsx";
+import { ListFoot } from "../../ui/list-foot.tsx";
+import { Empty } from "../../ui/notice.tsx";
+import { Card, Page } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Name, Time } from "../../ui/values.tsx";
+import { NotFound } from "../not-found.tsx";
+
+const KINDS = [
+  ["", "All"],
+  ["refuse", "Connects"],
+  ["error", "Frames"],
+] as const;
+const whatOf = ({ kind }: Refusal): string => (kind === "refuse" ? "Connect" : "Frame");
+
+/** In the choice of applications; no application can be named like that. */
+const UNKNOWN = "~unknown";
+const NO_FILTERS = { app: "", credentials: "", kind: "", code: "" };
+
+/** The longest, such as channel_not_authorized, in full: it is what one looks for. */
+const REASON_REM = 12.5;
+
+const appOf = ({ app, appName }: Refusal): string => appName ?? app ?? "Unknown credentials";
+const fromOf = ({ origin, address }: Refusal): string => origin ?? address ?? "";
+
+const whyOf = ({ appName, keyId, origin, channel, code, peerId, last }: Refusal): string =>
+  whyNotPage(appName, { key: keyId, origin, channel, code, peer: peerId, at: String(last * 1000) });
+
+/** A name with a page of its own, if the application still exists. */
+const linked = (app: string | undefined, name: string | undefined, page: (app: string, name: string) => string) =>
+  name !== undefined && (app === undefined ? <Name>{name}</Name> : <Name href={page(app, name)}>{name}</Name>);
+
+const APPLICATION: Column<Refusal> = {
+  title: "Application",
+  rem: 7.5,
+  isMedium: true,
+  value: appOf,
+  cell: (row) =>
+    row.app === undefined ? (
+      <span class="muted" title={appOf(row)}>
+        Unknown
+      </span>
+    ) : (
+      <Name>{appOf(row)}</Name>
+    ),
+};
+
+const columnsOf = (isOfApp: boolean): readonly Column<Refusal>[] => [
+  {
+    title: "Last",
+    rem: 7.25,
+    isMedium: true,
+    value: ({ last }) => last,
+    isTime: true,
+    cell: ({ last }) => <Time at={last} />,
+  },
+  {
+    title: "Reason",
+    rem: REASON_REM,
+    value: ({ code }) => code,
+    cell: ({ code }) => (
+      <span title={meaningOf(code)}>
+        <Name>{code}</Name>
+      </span>
+    ),
+    below: (row) => (
+      <>
+        <Time at={row.last} />
+        {row.count > 1 && `, ${whole(row.count)} times`}
+        {(row.peerId ?? fromOf(row)) && ` · ${row.peerId ?? fromOf(row)}`}
+      </>
+    ),
+  },
+  ...(isOfApp ? [] : [APPLICATION]),
+  {
+    title: "Key",
+    isMinor: true,
+    value: ({ keyId }) => keyId,
+    cell: ({ appName, keyId }) => linked(appName, keyId, keyPage),
+  },
+  {
+    title: "Peer",
+    width: 11,
+    isMedium: true,
+    value: ({ peerId }) => peerId,
+    cell: ({ appName, peerId }) => linked(appName, peerId, peerPage),
+  },
+  {
+    title: "Channel",
+    width: 11,
+    isMinor: true,
+    value: ({ channel }) => channel,
+    cell: ({ appName, channel }) => linked(appName, channel, channelPage),
+  },
+  { title: "From", isMedium: true, value: fromOf, cell: (row) => fromOf(row) && <From of={row} /> },
+  {
+    title: "Times",
+    rem: 5,
+    isNumber: true,
+    isMedium: true,
+    value: ({ count }) => count,
+    cell: ({ count }) => whole(count),
+  },
+  { title: "Explain", rem: 5, cell: (row) => <a href={whyOf(row)}>Why?</a> },
+];
+
+const From = ({ of: { origin, address } }: { readonly of: Refusal }) => (
+  <span title={[origin, address].filter(Boolean).join(", from ")}>
+    <Name>{origin ?? address ?? ""}</Name>
+  </span>
+);
+
+const inFile = (columns: readonly Column<Refusal>[]): readonly CsvColumn<Refusal>[] => [
+  ...columns.filter(({ title }) => title !== "From"),
+  { title: "Refused", value: whatOf },
+  { title: "First", value: ({ first }) => first, isTime: true },
+  { title: "Origin", value: ({ origin }) => origin },
+  { title: "Address", value: ({ address }) => address },
+  { title: "Node", value: ({ nodeId }) => nodeId },
+];
+
+const keyOf = ({ nodeId, kind, app, code, keyId, peerId, channel, origin, address }: Refusal): string =>
+  [nodeId, kind, app, code, keyId, peerId, channel, origin, address].join("\n");
+
+export function Refusals({ at }: { readonly at: PageParameters }) {
+  const app = currentApp.value;
+  const given = parameters.value;
+  const code = useDelayed({ value: given.get("code")?.trim() ?? "" }, 300);
+  const filters = {
+    app: app?._id ?? given.get("app") ?? "",
+    credentials: app ? "" : (given.get("credentials") ?? ""),
+    kind: given.get("kind") ?? "",
+    code,
+  };
+  const isFiltered = Object.keys(NO_FILTERS).some((name) => given.has(name));
+  const isUnknown = at.app !== undefined && !app;
+  const list = useList<Refusal>(isUnknown ? undefined : `/refusals${query(filters)}`, { everyMs: CHANGES_EVERY_MS });
+  const rows = useKept(list.data);
+  if (isUnknown) return <NotFound />;
+  const columns = columnsOf(app !== undefined);
+  return (
+    <Page
+      title="Refusals"
+      intro="Connects and frames that were refused in the last 24 hours, newest first. Each node keeps them in memory, so its restart clears them."
+      isReady={isSettled(rows, list.error)}
+      error={list.error}
+      isComplete={list.isComplete}
+      actions={
+        <DownloadCsv
+          name={app ? `refusals-${app.name}` : "refusals"}
+          columns={inFile(columns)}
+          rows={rows ?? []}
+          all={list.hasMore ? list.all : undefined}
+        />
+      }
+    >
+      <div class="audit-filters">
+        {!app && (
+          <Select
+            label="Application"
+            value={filters.credentials ? UNKNOWN : filters.app}
+            options={[
+              ["", "All"],
+              [UNKNOWN, "Unknown credentials"],
+              ...(apps.value ?? []).map(({ name }) => [name, name] as const),
+            ]}
+            onChange={(chosen) =>
+              setParameters(chosen === UNKNOWN ? { app: "", credentials: "unknown" } : { app: chosen, credentials: "" })
+            }
+          />
+        )}
+        <Select
+          label="Refused"
+          value={KINDS.find(([kind]) => kind === filters.kind)?.[0] ?? ""}
+          options={KINDS}
+          onChange={(kind) => setParameters({ kind })}
+        />
+        <Text
+          label="Reason"
+          placeholder="token_expired"
+          value={given.get("code") ?? ""}
+          onInput={(value) => setParameters({ code: value })}
+        />
+        {isFiltered && (
+          <button type="button" class="quiet" onClick={() => setParameters(NO_FILTERS)}>
+            Clear filters
+          </button>
+        )}
+      </div>
+      {rows && (
+        <Card>
+          <Table
+            label="Refusals"
+            columns={columns}
+            rows={rows}
+            keyOf={keyOf}
+            isVirtual
+            sortIn="sort"
+            hasMore={list.hasMore}
+            loadMore={list.loadMore}
+            empty={<Nothing isFiltered={isFiltered} />}
+          />
+          <ListFoot list={list} what="different refusals" />
+        </Card>
+      )}
+      {app && (
+        <p class="muted small">
+          Connects with unknown credentials belong to no application:{" "}
+          <a href={refusalsPage(undefined, { credentials: "unknown" })}>see them for the whole service</a>.
+        </p>
+      )}
+    </Page>
+  );
+}
+
+const Nothing = ({ isFiltered }: { readonly isFiltered: boolean }) =>
+  isFiltered ? (
+    <Empty title="No refusals match the filters.">Enter a complete reason, such as “token_expired”.</Empty>
+  ) : (
+    <Empty title="No refusals in the last 24 hours.">
+      A connect or a frame that the service refuses appears here with its reason, and stays for up to 24 hours. Each
+      node keeps the newest 100 connects and 100 frames of an application in memory; its restart clears them.
+    </Empty>
+  );
