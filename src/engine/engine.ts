@@ -216,7 +216,7 @@ export interface Engine {
   unwatch(spaceId: SpaceId, channel: string): void;
   /** The members that this node's own connections have in a channel have changed. */
   announce(spaceId: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void;
-  /** The peer must not connect to other nodes until then. Resolves when they know, or after one second. */
+  /** The peer must not connect to other nodes until then; a time that has passed ends its block. Resolves when they know, or after one second. */
   block(app: AppId, peerId: string, untilMs: number): void | Promise<void>;
   /** Closes the peer's connections on other nodes, and counts them. */
   kick(spaceId: SpaceId, peerId: string): number | Promise<number>;
@@ -289,7 +289,7 @@ export interface EngineCallbacks {
   reconnected(): void;
   /** Another node has called `invalidate`: read shared state now and, for an application, write what is not written yet. */
   invalidated(app?: AppId, withdrawn?: string): void | Promise<void>;
-  /** The peer must not connect until then. Its connections are closed by a kick. */
+  /** The peer must not connect until then; a time that has passed ends its block. Its connections are closed by a kick. */
   blocked(app: AppId, peerId: string, untilMs: number): void;
   /** Closes the peer's connections, and counts them. */
   kicked(spaceId: SpaceId, peerId: string): number;

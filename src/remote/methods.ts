@@ -107,6 +107,7 @@ const store: Listed<Store, "change" | "lock" | "close"> = {
   touchOperator: true,
   blocks: true,
   putBlock: true,
+  removeBlock: true,
   forgetBlocks: true,
   tryWrite: true,
 };

@@ -153,12 +153,14 @@ describe("announcements", () => {
     expect(notified).toBe(1);
     await one.putBlock({ app: A, peerId: "p", untilMs: NOW + 1000 }, NOW);
     await other.revisions();
-    expect([notified, own]).toEqual([2, 0]);
+    await one.removeBlock(A, "p", NOW);
+    await other.revisions();
+    expect([notified, own]).toEqual([3, 0]);
     await served.stopServing();
     await served.serve();
     await isBack;
     await retrying(() => other.revisions());
-    expect(notified).toBe(4);
+    expect(notified).toBe(5);
   });
 });
 

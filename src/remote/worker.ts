@@ -50,7 +50,7 @@ export interface WorkerSocket extends ByteSink {
   terminate(): unknown;
 }
 
-const CHANGING = ["session.endChange", "store.putBlock"];
+const CHANGING = ["session.endChange", "store.putBlock", "store.removeBlock"];
 
 /** After these calls the revisions may be others. */
 const CHANGES = new Set(METHODS.flatMap(({ part, name }, nr) => (CHANGING.includes(`${part}.${name}`) ? [nr] : [])));

@@ -175,7 +175,7 @@ describe.each([
     expect((await refusal(other, `key=${key.keyId}`)).status).toBe(401);
   });
 
-  test("a blocked peer is disconnected on every node, and refused from then on", async () => {
+  test("a blocked peer is disconnected on every node and refused from then on, until it is unblocked", async () => {
     const key = await one.admin.createKey(app);
     const token = tokenQuery(selfSigned(key.keyId, key.secret, { sub: "mallory" }));
     const wire = await connect(other, token);
@@ -192,6 +192,13 @@ describe.each([
     });
     expect((await refusal(one, token)).body.error).toBe("unauthorized");
     (await connect(other, tokenQuery(selfSigned(key.keyId, key.secret, { sub: "alice" })))).drop();
+    await one.admin.must("DELETE", `/apps/${app}/blocks/mallory`);
+    for (const node of [one, other])
+      await until("it is admitted again", async () => {
+        const wire = await connect(node, token).catch(() => undefined);
+        wire?.drop();
+        return wire !== undefined;
+      });
   });
 
   test("unknown credentials are still refused", async () => {

@@ -178,8 +178,39 @@ test("peers: a list with pages and a prefix, and one peer with its connections",
     framesPerSec: expect.any(Number),
   });
   expect(Number(peer.connections[0]?.framesPerSec)).toBeGreaterThan(0);
-  const { status, body } = await admin.call("GET", `${live}/peers/${fresh("absent")}`);
-  expect([status, body.error]).toEqual([404, "peer_not_found"]);
+  const absent = fresh("absent");
+  expect(await one(`/peers/${absent}`)).toEqual({
+    peerId: absent,
+    total: 0,
+    connections: [],
+    recent: [],
+    block: null,
+    isComplete: true,
+  });
+});
+
+test("peers: with their names, found by them, with the time of their last message, and when they left", async () => {
+  const peerId = fresh("named");
+  const name = fresh("Ann Lee");
+  const { wire } = await world.guest({ sub: peerId, peerMetadata: { name } });
+  const channel = fresh("named");
+  await join(wire, channel);
+  const listed = async () => (await page(`/peers?contains=${encodeURIComponent(name)}`)).data;
+  expect(await listed()).toMatchObject([{ peerId, name }]);
+  expect((await listed())[0]).not.toHaveProperty("lastMessage");
+  wire.send({ type: "publish", channel, data: 1, requestId: "1" });
+  await wire.until("ack");
+  const now = Date.now() / 1000;
+  const [line] = await listed();
+  expect(Number(line?.lastMessage)).toBeWithin(now - 60, now + 1);
+  expect(await one(`/peers/${peerId}`)).toMatchObject({ name, lastMessage: line?.lastMessage, block: null });
+  wire.drop();
+  await until("it has left", async () => {
+    const { total, offlineSince } = await one(`/peers/${peerId}`);
+    if (total !== 0) return false;
+    expect(Number(offlineSince)).toBeWithin(now - 1, Date.now() / 1000 + 1);
+    return true;
+  });
 });
 
 test("a peer is disconnected and blocked, and both are recorded", async () => {
@@ -194,6 +225,43 @@ test("a peer is disconnected and blocked, and both are recorded", async () => {
     () => "refused",
   );
   expect(refused).toBe("refused");
+});
+
+test("blocks: listed with who made them, ended by an operator, and recorded", async () => {
+  const { app: own, key } = await newApp(world.server);
+  const root = `/apps/${own._id}`;
+  const [ann, ben] = ["ann", "ben"];
+  await admin.must("DELETE", `${root}/peers/${ann}?blockSec=60`);
+  await world.rest("DELETE", `/v1/peers/${ben}?blockSec=3600`, { credential: key.credential });
+  const now = Date.now() / 1000;
+  const blocks = (query = "") => admin.must<Page>("GET", `${root}/blocks${query}`);
+  await until("the audit has both", async () => (await blocks()).data.every(({ by }) => by !== undefined));
+  const { data, next } = await blocks();
+  expect([data, next]).toEqual([
+    [
+      { peerId: ann, until: expect.any(Number), by: "admin" },
+      { peerId: ben, until: expect.any(Number), by: key.keyId },
+    ],
+    null,
+  ]);
+  expect(Number(data[1]?.until)).toBeWithin(now + 3500, now + 3601);
+  expect(await blocks("?limit=1")).toMatchObject({ data: [{ peerId: ann }], next: ann });
+  expect(await blocks("?limit=1&after=ann")).toMatchObject({ data: [{ peerId: ben }], next: null });
+  const { block } = await admin.must<{ block: object | null }>("GET", `${root}/peers/${ben}`);
+  expect(block).toEqual({ until: data[1]?.until, by: key.keyId });
+  const refused = (peerId: string) =>
+    world.guest({ sub: peerId }, {}, key).then(
+      () => "welcomed",
+      () => "refused",
+    );
+  expect(await refused(ben)).toBe("refused");
+  const unblock = (peerId: string) => admin.must<unknown>("DELETE", `${root}/blocks/${peerId}`);
+  expect(await unblock(ben)).toEqual({ peerId: ben, unblocked: true });
+  expect([await refused(ben), await refused(ann)]).toEqual(["welcomed", "refused"]);
+  expect(await audited("peer unblocked")).toMatchObject({ on: ben, app: own._id });
+  expect((await blocks()).data).toMatchObject([{ peerId: ann }]);
+  expect(await unblock(ben)).toEqual({ peerId: ben, unblocked: false });
+  expect((await page("/blocks")).data.map(({ peerId }) => peerId)).not.toContain(ann);
 });
 
 test("nodes: every node with its load and its links", async () => {
@@ -226,12 +294,13 @@ test("an operator of the role read sees everything live and changes nothing", as
     const answer = await admin.call(method, path, body, { bearer: token });
     return `${answer.status} ${answer.body.error ?? ""}`.trim();
   };
-  for (const path of ["/channels", `/channels/${channel}`, "/peers", `/peers/${peerId}`])
+  for (const path of ["/channels", `/channels/${channel}`, "/peers", `/peers/${peerId}`, "/blocks"])
     expect(await asReader("GET", `${live}${path}`)).toBe("200");
   expect(await asReader("GET", "/nodes")).toBe("200");
   expect(await asReader("POST", `${live}/channels/${channel}/publish`, { data: 1 })).toBe("403 forbidden");
   expect(await asReader("POST", `${live}/peers/${peerId}/send`, { data: 1 })).toBe("403 forbidden");
   expect(await asReader("DELETE", `${live}/peers/${peerId}`)).toBe("403 forbidden");
+  expect(await asReader("DELETE", `${live}/blocks/${peerId}`)).toBe("403 forbidden");
   // Nothing of that has reached the peer: the next thing it gets is the answer to its own request.
   wire.send({ type: "unsubscribe", channel, requestId: "next" });
   expect(await wire.frame("ack")).toMatchObject({ requestId: "next" });
@@ -241,6 +310,10 @@ describe("refused", () => {
   test.each([
     ["GET", "/apps/unknown/channels", undefined, 404, "not_found"],
     ["GET", "/apps/unknown/peers", undefined, 404, "not_found"],
+    ["GET", "/apps/unknown/blocks", undefined, 404, "not_found"],
+    ["DELETE", "/apps/unknown/blocks/p", undefined, 404, "not_found"],
+    ["GET", `${live}/blocks?limit=1001`, undefined, 400, "invalid_request"],
+    ["DELETE", `${live}/blocks/%C3%A9`, undefined, 400, "invalid_request"],
     ["GET", `${live}/channels?limit=1001`, undefined, 400, "invalid_request"],
     ["GET", `${live}/channels?limit=0`, undefined, 400, "invalid_request"],
     ["GET", `${live}/channels?sort=size`, undefined, 400, "invalid_request"],
@@ -260,7 +333,7 @@ describe("refused", () => {
     expect([answer.status, answer.body.error]).toEqual([status, error]);
   });
 
-  test.each(["/nodes", `${live}/channels`, `${live}/channels/c`, `${live}/peers`, `${live}/peers/p`])(
+  test.each(["/nodes", `${live}/channels`, `${live}/channels/c`, `${live}/peers`, `${live}/peers/p`, `${live}/blocks`])(
     "GET %s without the token",
     async (path) => {
       for (const bearer of [undefined, world.key.credential])

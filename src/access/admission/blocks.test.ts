@@ -23,6 +23,44 @@ test("a block ends at its time, and holds for one peer of one application", () =
   expect(blocks.isBlocked(A, "ann", 199)).toBe(true);
 });
 
+test("a block that is removed ends at once, for one peer of one application", () => {
+  const blocks = new Blocks();
+  for (const app of [A, B]) for (const peerId of ["ann", "ben"]) blocks.add({ app, peerId, untilMs: 100 });
+  blocks.remove(A, "ann");
+  blocks.remove(A, "unknown");
+  expect([A, B].map((app) => ["ann", "ben"].map((peerId) => blocks.isBlocked(app, peerId, 50)))).toEqual([
+    [false, true],
+    [true, true],
+  ]);
+});
+
+test("the blocks of an application come by peer id, in pages, without those that have ended", () => {
+  const blocks = new Blocks();
+  for (const peerId of ["cid", "ann", "dan", "ben"]) blocks.add({ app: A, peerId, untilMs: 100 });
+  blocks.add({ app: A, peerId: "old", untilMs: 50 });
+  blocks.add({ app: B, peerId: "abe", untilMs: 100 });
+  const ids = (after: string | undefined, limit: number): string[] =>
+    blocks.page(A, { after, limit }, 50).map(({ peerId }) => peerId);
+  expect([ids(undefined, 3), ids("cid", 3)]).toEqual([["ann", "ben", "cid"], ["dan"]]);
+});
+
+test("replaced by those of the store, what changes while it is read stays as it is then", async () => {
+  const blocks = new Blocks();
+  const row = (peerId: string, untilMs = 100) => ({ app: A, peerId, untilMs });
+  blocks.load([row("kept"), row("removed elsewhere"), row("removed here")]);
+  const added = await blocks.replace(async () => {
+    blocks.add(row("added here"));
+    blocks.remove(A, "removed here");
+    return [row("kept"), row("removed here"), row("added elsewhere")];
+  });
+  expect(added).toEqual([row("added elsewhere")]);
+  expect(blocks.page(A, { limit: 9 }, 50).map(({ peerId }) => peerId)).toEqual([
+    "added elsewhere",
+    "added here",
+    "kept",
+  ]);
+});
+
 test("blocks that have ended are removed from memory and from the store", async () => {
   const store = await openStore(newFolder());
   const blocks = new Blocks();

@@ -176,11 +176,11 @@ const hostOf = (origin: string): string => origin.replace(/^.*:\/\//, "").replac
 
 function blockAdvice(peerId: string, keyId: string, { blocks, keyring }: AdviceParts, nowMs: number): Advice {
   const app = keyring.key(keyId)?.app;
-  const until = app === undefined ? undefined : blocks.endOf(app, peerId);
+  const until = app === undefined ? undefined : blocks.endOf(app, peerId, nowMs);
   const left = until === undefined ? "" : ` for another ${duration(until - nowMs)}`;
   return {
     why: `The peer ${JSON.stringify(peerId)} is blocked${left}.`,
-    hint: "The block ends by itself. To end it now, disconnect the peer with blockSec=1, which replaces it with a block of one second.",
+    hint: "The block ends by itself. To end it now, unblock the peer: on the dashboard's page Peers, or with parley unblock.",
   };
 }
 

@@ -123,6 +123,23 @@ describe("changes of other nodes", () => {
     await it.pass(1000);
     expect(it.events).toEqual(["a eve blocked", "a bob blocked"]);
   });
+
+  test("of blocks end those that the store has no more, but not one that began while it was read", async () => {
+    const it = await new FollowerFixture().started();
+    it.store.block({ app: A, peerId: "eve", untilMs: 1e9 });
+    await it.pass(1000);
+    it.store.unblock("eve");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    it.store.blocksRead = promise;
+    await it.pass(600);
+    // Another node has announced this one meanwhile; the rows that are on their way are older.
+    it.blocks.add({ app: A, peerId: "bob", untilMs: 1e9 });
+    resolve();
+    await it.pass(200);
+    const isBlocked = (peerId: string): boolean => it.blocks.isBlocked(A, peerId, 5);
+    expect(["eve", "bob"].map(isBlocked)).toEqual([false, true]);
+    expect(it.events).toEqual(["a eve blocked"]);
+  });
 });
 
 describe("before a credential is refused", () => {

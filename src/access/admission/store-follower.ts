@@ -209,11 +209,9 @@ export class StoreFollower implements Follower {
 
   private async loadBlocks(revision: number): Promise<void> {
     const { store, blocks, clock } = this.parts;
-    for (const row of await store.blocks(clock.wallMs())) {
-      if (!blocks.add(row)) continue;
-      // The peer may have connected to this node before the block was known here.
-      this.parts.blocked?.(row.app, row.peerId);
-    }
+    const added = await blocks.replace(() => store.blocks(clock.wallMs()));
+    // These peers may have connected to this node before their blocks were known here.
+    for (const { app, peerId } of added) this.parts.blocked?.(app, peerId);
     this.blocksRevision = revision;
   }
 }

@@ -23,6 +23,8 @@ class SharedStore {
   snapshots = 0;
   /** Answers wait for this, if it is set. */
   blocked: Promise<void> | undefined;
+  /** The same for blocks alone. */
+  blocksRead: Promise<void> | undefined;
 
   put(...rows: KeyRow[]): void {
     this.rows = rows;
@@ -31,6 +33,11 @@ class SharedStore {
 
   block(row: BlockRow): void {
     this.blockRows.push(row);
+    this.at = { ...this.at, blocks: this.at.blocks + 1 };
+  }
+
+  unblock(peerId: string): void {
+    this.blockRows = this.blockRows.filter((row) => row.peerId !== peerId);
     this.at = { ...this.at, blocks: this.at.blocks + 1 };
   }
 
@@ -59,7 +66,11 @@ class SharedStore {
     };
   };
 
-  blocks = async (): Promise<BlockRow[]> => this.blockRows;
+  blocks = async (): Promise<BlockRow[]> => {
+    const { blockRows } = this;
+    await this.blocksRead;
+    return blockRows;
+  };
 }
 
 export class FollowerFixture {

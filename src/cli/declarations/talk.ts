@@ -2,7 +2,7 @@
 import { REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import type { Command, Flag, Operand } from "../line/command.ts";
 import { TALK_PEER_ID } from "../line/defaults.ts";
-import { forLists, REST, TALK } from "../line/flags.ts";
+import { CONTROL, forLists, REST, TALK } from "../line/flags.ts";
 
 const CHANNEL: Operand = { name: "CHANNEL", meaning: "the channel's name, such as chat/1" };
 const PEER: Operand = { name: "PEER", meaning: "the peer's id" };
@@ -15,6 +15,12 @@ const as = (peerId: string): Flag => ({
 const SENDING: readonly Flag[] = [
   { name: "text", meaning: "send DATA as text, even if it is JSON" },
   { name: "id", value: "ID", meaning: "id of the message; history stores the same id only once within two minutes" },
+];
+
+/** Blocks are listed and ended through the control plane. */
+const BLOCKS: readonly Flag[] = [
+  { name: "app", value: "APP", meaning: "id or name of the application; default PARLEY_APP, else demo" },
+  ...CONTROL,
 ];
 
 const WHERE = `On the service's machine, the key comes from the data folder: the demo's key, or with --app one created with the admin token.
@@ -99,6 +105,23 @@ ${WHERE}`,
     details: WHERE,
     examples: ["parley kick alice", "parley kick alice --block 10m"],
     load: async () => (await import("../commands/messages/channels.ts")).kick,
+  },
+  {
+    name: "blocks",
+    summary: "list the blocked peers of an application",
+    flags: forLists(BLOCKS),
+    details: "Needs the admin token or an operator's.",
+    examples: ["parley blocks", "parley blocks --app shop --json"],
+    load: async () => (await import("../commands/control/blocks.ts")).blocks,
+  },
+  {
+    name: "unblock",
+    summary: "let a blocked peer connect again",
+    operands: [PEER],
+    flags: BLOCKS,
+    details: "Needs the admin token, or that of an operator with the role admin.",
+    examples: ["parley unblock alice", "parley unblock alice --app shop"],
+    load: async () => (await import("../commands/control/blocks.ts")).unblock,
   },
   {
     name: "usage",

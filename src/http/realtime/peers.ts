@@ -6,7 +6,13 @@ import type { KeyTraffic } from "../../telemetry/key-traffic.ts";
 import { peerIn } from "../request/path-names.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import type { AppAudit } from "../shared/audit.ts";
-import { type DisconnectParts, disconnected, disconnectPeer, disconnectQuery } from "../shared/disconnecting.ts";
+import {
+  type DisconnectParts,
+  disconnected,
+  disconnectPeer,
+  disconnectQuery,
+  PEER_BLOCKED,
+} from "../shared/disconnecting.ts";
 import { delivered, message, permit, readMessage, sendMessage } from "../shared/messages.ts";
 
 interface PeerParts extends DisconnectParts {
@@ -49,7 +55,7 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
         const { app, id } = caller.key;
         const peerId = peerIn(call);
         const done = await disconnectPeer(parts, app, peerId, blockSec);
-        if (blockSec) parts.audit(call, id, { what: "peer blocked", on: peerId, app, after: { blockSec } });
+        if (blockSec) parts.audit(call, id, { what: PEER_BLOCKED, on: peerId, app, after: { blockSec } });
         // A peer that is not connected stays as it was.
         else if (done.closed > 0) parts.audit(call, id, { what: "peer kicked", on: peerId, app });
         return done;

@@ -19,6 +19,9 @@ export const disconnectQuery = lazily(() =>
 
 export const disconnected = lazily(() => z.object({ peerId: z.string(), closed: z.int() }));
 
+/** What the audit calls it. */
+export const PEER_BLOCKED = "peer blocked";
+
 export interface DisconnectParts {
   readonly kicks: Pick<Kicks, "kick">;
   readonly store: Store;

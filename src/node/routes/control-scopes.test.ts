@@ -18,6 +18,8 @@ POST   /apps                                                              servic
 DELETE /apps/:app                                                         app
 GET    /apps/:app                                                         app
 PATCH  /apps/:app                                                         app
+GET    /apps/:app/blocks                                                  app
+DELETE /apps/:app/blocks/:peerId                                          app
 GET    /apps/:app/channel-rules/match                                     app
 GET    /apps/:app/channels                                                app
 GET    /apps/:app/channels/:channel                                       app

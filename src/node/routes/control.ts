@@ -12,6 +12,7 @@ import { explainEndpoints } from "../../http/control/explain.ts";
 import { factsEndpoint } from "../../http/control/facts.ts";
 import { keyConnections } from "../../http/control/key-connections.ts";
 import { keyEndpoints } from "../../http/control/keys.ts";
+import { blockEndpoints } from "../../http/control/live/blocks.ts";
 import { channelRuleEndpoint } from "../../http/control/live/channel-rules.ts";
 import { liveChannelEndpoints } from "../../http/control/live/channels.ts";
 import { adminHistoryEndpoints } from "../../http/control/live/history.ts";
@@ -240,6 +241,7 @@ function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endp
   const { nodeId, keyring, directory, store, realtime } = parts;
   const { hub, live, blocks } = realtime;
   const appIn = makeAppIn(keyring, directory);
+  const ofPeers = { kicks: hub.kicks, store, blocks, auditLog: store.audit, nowMs, appIn, audit };
   return [
     nodesEndpoint(guards.operator, hub.nodeRequests),
     ...seriesEndpoints(guards.operator, {
@@ -261,15 +263,7 @@ function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endp
     ...liveChannelEndpoints(guards, { publishing: hub.publishing, channels: live.channels, keyring, appIn, audit }),
     ...adminHistoryEndpoints(guards, { pages: hub.pages, streams: hub.streams, appIn, audit }),
     channelRuleEndpoint(guards.operator, { appIn, keyring, store }),
-    ...livePeerEndpoints(guards, {
-      kicks: hub.kicks,
-      directs: hub.directs,
-      peers: live.peers,
-      store,
-      blocks,
-      nowMs,
-      appIn,
-      audit,
-    }),
+    ...livePeerEndpoints(guards, { ...ofPeers, directs: hub.directs, peers: live.peers }),
+    ...blockEndpoints(guards, ofPeers),
   ];
 }

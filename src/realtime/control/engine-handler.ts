@@ -1,5 +1,5 @@
 /** What the engine calls on this node: messages and changes of other nodes, and their requests. */
-import type { Blocks } from "../../access/admission/blocks.ts";
+import { type Blocks, UNBLOCKED_MS } from "../../access/admission/blocks.ts";
 import type { Clock } from "../../base/clock.ts";
 import { type AppId, appOfGuests, type SpaceId, spaceOf } from "../../base/ids.ts";
 import type {
@@ -118,6 +118,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "reconn
 
   blocked(app: AppId, peerId: string, untilMs: number): void {
     const { blocks, clock } = this.parts;
+    if (untilMs === UNBLOCKED_MS) return blocks.remove(app, peerId);
     blocks.add({ app, peerId, untilMs });
     // A kick follows. If that message is lost, this timer closes the connections.
     clock.after(KICK_WITHIN_MS, () => {

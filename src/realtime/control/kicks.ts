@@ -1,5 +1,5 @@
-/** Closes the connections of one peer, and refuses new ones while the peer is blocked. */
-import type { Blocks } from "../../access/admission/blocks.ts";
+/** Closes the connections of one peer, and refuses new ones while the peer is blocked; or admits it again. */
+import { type Blocks, UNBLOCKED_MS } from "../../access/admission/blocks.ts";
 import { type AppId, type SpaceId, spaceOf } from "../../base/ids.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type Closing, KICKED } from "../../protocol/close.ts";
@@ -28,6 +28,12 @@ export class Kicks {
     }
     const space = spaceOf(app);
     return this.kickHere(space, peerId) + (await engine.kick(space, peerId));
+  }
+
+  /** Admits a blocked peer again on every node: those that do not hear it read it from the store. */
+  async unblock(app: AppId, peerId: string): Promise<void> {
+    this.parts.blocks.remove(app, peerId);
+    await this.parts.engine.block(app, peerId, UNBLOCKED_MS);
   }
 
   /** Kicks on this node; returns how many connections there were. */

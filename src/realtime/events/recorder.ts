@@ -113,6 +113,16 @@ export class Recorder {
     return events.sort((a, b) => a.at - b.at).slice(-EVENTS_PER_PEER_MAX);
   }
 
+  /** Unix ms at which the peer's last connection on this node ended; undefined: none has, or it is not kept any more. */
+  lastClosedMs(spaceId: SpaceId, peerId: string): number | undefined {
+    const last = this.ended
+      .of(spaceId, peerId, Number.NEGATIVE_INFINITY)
+      .map(({ lastEvent }) => this.ring.read(lastEvent))
+      // Refused connects are among them.
+      .findLast((entry) => entry?.kind === CLOSE);
+    return last?.at;
+  }
+
   /** At most how much memory it takes now. */
   get bytes(): number {
     return this.ring.bytes + this.ended.size * ENDED_BYTES;

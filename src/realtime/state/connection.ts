@@ -77,6 +77,8 @@ export class Connection implements Permissions {
   private windowFramesBefore = 0;
   /** Messages published and sent. */
   published = 0;
+  /** Monotonic ms of the last of them; without meaning before the first. */
+  publishedMs = 0;
   /** Monotonic ms at which the last frame arrived. */
   lastSeenMs: number;
   /** When the buckets of frames, pings and WebSocket control frames are full, monotonic ms (rates.ts). */
@@ -195,6 +197,8 @@ export class Connection implements Permissions {
   /** A message of it was accepted. */
   countPublished(): void {
     this.published++;
+    // A time that is known already: a clock would be read for each message.
+    this.publishedMs = this.lastSeenMs;
     this.keyCounters.messages++;
   }
 

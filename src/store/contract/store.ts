@@ -228,6 +228,8 @@ export interface Store extends Reads {
   blocks(nowMs: number): Promise<BlockRow[]>;
   /** Also removes blocks that have ended. */
   putBlock(row: BlockRow, nowMs: number): Promise<void>;
+  /** Ends a block before its time: all or nothing, and raises the revision of blocks. false: there was none, or it had ended. */
+  removeBlock(app: AppId, peerId: string, nowMs: number): Promise<boolean>;
   /** Removes blocks that have ended, without raising a revision. */
   forgetBlocks(nowMs: number): Promise<void>;
   /** Rejects if nothing can be written, as on a full disk. Has a short timeout. */

@@ -203,6 +203,15 @@ export class SqlStore extends SqlReads implements Store {
     });
   }
 
+  removeBlock(app: AppId, peerId: string, nowMs: number): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      // In the order of `putBlock`, so that the two never wait for each other.
+      await tx`UPDATE revisions SET revision = revision + 1 WHERE id = ${BLOCKS}`;
+      const rows: DbRow[] = await tx`DELETE FROM blocks WHERE app = ${app} AND peer_id = ${peerId} RETURNING *`;
+      return rows.map(toBlock).some(({ untilMs }) => untilMs > nowMs);
+    });
+  }
+
   async forgetBlocks(nowMs: number): Promise<void> {
     await this.run((sql) => sql`DELETE FROM blocks WHERE until_ms <= ${nowMs}`);
   }

@@ -236,6 +236,22 @@ export function storeSuite(newPlace: NewPlace, { isSample = false } = {}): void 
       expect(await store.revisions()).toEqual({ ...before, blocks: before.blocks + 3 });
       await store.close();
     });
+
+    test("a block is removed for one peer of one application, and raises the revision of blocks", async () => {
+      const { store } = await filled();
+      const rows = [
+        { app: A, peerId: "ann", untilMs: 2000 },
+        { app: A, peerId: "ben", untilMs: 2000 },
+        { app: B, peerId: "ann", untilMs: 2000 },
+      ];
+      for (const row of rows) await store.putBlock(row, 1);
+      const before = await store.revisions();
+      expect(await store.removeBlock(A, "ann", 1)).toBe(true);
+      expect(await store.blocks(0)).toEqual(rows.slice(1));
+      expect((await store.revisions()).blocks).toBeGreaterThan(before.blocks);
+      expect([await store.removeBlock(A, "ann", 1), await store.removeBlock(A, "ben", 2000)]).toEqual([false, false]);
+      await store.close();
+    });
   });
 
   test("a test write can be repeated, and changes nothing else", async () => {

@@ -2,7 +2,6 @@
 export const NEVER: Readonly<Record<string, string>> = {
   "POST /v1/peers/{peerId}/send": "no peer is connected",
   "PUT /v1/channels/{channel}/peers/{peerId}/state": "no peer is connected",
-  "GET /api/internal/v1/apps/{app}/peers/{peerId}": "no peer is connected",
   "POST /api/internal/v1/apps/{app}/peers/{peerId}/send": "no peer is connected",
   "GET /api/internal/v1/apps/{app}/meetings/{id}": "there is no meeting",
   "DELETE /api/internal/v1/apps/{app}/rooms/{roomName}/participants/{participantSession}": "no one is inside",

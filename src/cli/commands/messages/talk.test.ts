@@ -75,7 +75,7 @@ test("each line of stdin is a message; the first that is refused ends it with it
   ]);
 });
 
-test("channels, peers, kick and usage, as text and as JSON", async () => {
+test("channels, peers, kick, blocks, unblock and usage, as text and as JSON", async () => {
   const [ann, bob] = [await member("u/1", "ann"), await member("u/2", "bob")];
   const lines = (text: string): unknown[] =>
     text
@@ -107,6 +107,17 @@ test("channels, peers, kick and usage, as text and as JSON", async () => {
   ]);
   const blocked = await cli.run("listen u/2 --as bob");
   expect([blocked.exitCode, blocked.stderr]).toEqual([1, expect.stringContaining("not valid")]);
+  expect((await cli.run("blocks")).stdout).toMatch(/^PEER +UNTIL +BY\nbob +\S+ \S+Z +\S+\n$/);
+  expect(await cli.json("blocks")).toMatchObject({ peerId: "bob", until: expect.any(Number) });
+  expect((await cli.run("unblock bob")).stdout).toMatch(/^peer +bob\nunblocked +yes\n$/);
+  const returned = await member("u/2", "bob");
+  await returned.stop();
+  expect(await cli.json("unblock bob")).toEqual({ peerId: "bob", unblocked: false });
+  expect(await cli.run("blocks")).toEqual({
+    stdout: "",
+    stderr: 'No peer is blocked; "parley kick PEER --block 10m" blocks one.\n',
+    exitCode: 0,
+  });
   expect(await cli.json("usage")).toMatchObject({ concurrentNow: 1, messagesUsed: expect.any(Number) });
   expect((await cli.run("usage")).stdout).toMatch(/^connections +1 now, \d+ at most, unlimited$/m);
   await ann.stop();
@@ -132,6 +143,7 @@ describe("what is wrong is refused with a sentence:", () => {
     ["publish a - --id x", 2, "--id is for a single message"],
     ["send stranger x", 1, 'This peer is not connected. "parley peers CHANNEL" lists'],
     ["channels --key pk_live_1", 2, "--key is a publishable key, and this command needs a secret key"],
+    ["unblock é", 2, '"é" is not a peer id'],
     ["kick ann --block 25h", 2, "--block must be at most 86400 seconds"],
   ])("%s", async (line, code, message) => {
     const { exitCode, stdout, stderr } = await cli.run(line);

@@ -2,22 +2,39 @@
 import { z } from "zod";
 import { spaceOf } from "../../../base/ids.ts";
 import { lazily } from "../../../base/lazily.ts";
-import { Problem } from "../../../protocol/codes.ts";
 import { PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
 import type { Directs } from "../../../realtime/messages/directs.ts";
-import { LIVE_CONNECTIONS_MAX, LIVE_PAGE_MAX } from "../../../realtime/operators/live/limits.ts";
+import { LIVE_CONNECTIONS_MAX, LIVE_PAGE_MAX, PEER_NAME_MAX_CHARS } from "../../../realtime/operators/live/limits.ts";
 import type { LivePeers } from "../../../realtime/operators/live/peers.ts";
 import type { Guards } from "../../guards/realtime.ts";
 import { peerIn } from "../../request/path-names.ts";
 import { type Endpoint, endpoint } from "../../server/endpoint.ts";
 import type { Audit } from "../../shared/audit.ts";
-import { type DisconnectParts, disconnected, disconnectPeer, disconnectQuery } from "../../shared/disconnecting.ts";
+import { type BlockReads, block, blockOf } from "../../shared/blocks.ts";
+import {
+  type DisconnectParts,
+  disconnected,
+  disconnectPeer,
+  disconnectQuery,
+  PEER_BLOCKED,
+} from "../../shared/disconnecting.ts";
 import { delivered, message, OPERATORS, readMessage, sendMessage } from "../../shared/messages.ts";
 import { limit, toSeconds, unixSeconds } from "../../shared/schemas.ts";
 import type { AppIn } from "../app-in.ts";
 
 const isComplete = lazily(() =>
   z.boolean().describe("false: a node has not responded, and what only it knows is missing"),
+);
+
+const name = lazily(() =>
+  z
+    .string()
+    .max(PEER_NAME_MAX_CHARS)
+    .describe("`name` or `username` of its metadata, else of its state in a channel; the beginning of a long one")
+    .optional(),
+);
+const lastMessage = lazily(() =>
+  unixSeconds().describe("Unix seconds: the last message of its open connections, published or sent").optional(),
 );
 
 const listed = lazily(() =>
@@ -27,6 +44,8 @@ const listed = lazily(() =>
       connections: z.int(),
       since: unixSeconds().describe("Unix seconds: its oldest connection"),
       channels: z.int().describe("Channels it subscribes to, added up over the nodes it is connected to"),
+      name: name(),
+      lastMessage: lastMessage(),
     })
     .meta({ id: "LivePeer" }),
 );
@@ -68,12 +87,18 @@ const one = lazily(() =>
       recent: z
         .array(event())
         .describe("The last events of its connections, oldest first, also for a minute after they have ended"),
+      name: name(),
+      lastMessage: lastMessage(),
+      offlineSince: unixSeconds()
+        .describe("Unix seconds: when its last connection ended. Absent while it has one, or if no node remembers")
+        .optional(),
+      block: block().nullable().describe("null: it is not blocked"),
       isComplete: isComplete(),
     })
     .meta({ id: "LivePeerDetails" }),
 );
 
-interface LivePeerParts extends DisconnectParts {
+interface LivePeerParts extends DisconnectParts, Omit<BlockReads, "blocks"> {
   readonly directs: Pick<Directs, "send">;
   readonly peers: LivePeers;
   readonly appIn: AppIn;
@@ -101,7 +126,7 @@ export function livePeerEndpoints(
           contains: z
             .string()
             .max(PEER_ID_MAX_CHARS)
-            .describe("Only ids with this in them, in the same case.")
+            .describe("Only peers with this in their id or name, in the same case.")
             .optional(),
           limit: limit(LIVE_PAGE_MAX, 100),
           after: z.string().max(PEER_ID_MAX_CHARS).describe("`next` of the previous page.").optional(),
@@ -113,7 +138,12 @@ export function livePeerEndpoints(
         const { prefix = "", contains, limit, after } = query;
         const request = { app: spaceOf(id), prefix, contains, limit, after };
         const { data, ...rest } = await peers.page(request);
-        return { data: data.map(({ sinceMs, ...line }) => ({ ...line, since: toSeconds(sinceMs) })), ...rest };
+        const shown = data.map(({ sinceMs, lastMessageMs, ...line }) => ({
+          ...line,
+          since: toSeconds(sinceMs),
+          lastMessage: secondsOf(lastMessageMs),
+        }));
+        return { data: shown, ...rest };
       },
     }),
     endpoint({
@@ -122,16 +152,21 @@ export function livePeerEndpoints(
       scope: "app",
       method: "GET",
       path: `${root}/:peerId`,
-      summary: "One peer: its connections on all nodes, and their recent events",
+      summary: "One peer: its connections on all nodes, and their recent events; none if it is not connected",
       response: one,
-      problems: ["invalid_request", "not_found", "peer_not_found", "backend_error"],
+      problems: ["invalid_request", "not_found"],
       handle: async (call) => {
         const peerId = peerIn(call);
         const { id } = await appIn(call);
-        const { total, connections, recent, isComplete } = await peers.one({ app: spaceOf(id), peerId });
-        if (total === 0 && recent.length === 0) throw notFound(isComplete);
-        const shown = connections.map(({ sinceMs, ...rest }) => ({ ...rest, since: toSeconds(sinceMs) }));
-        return { peerId, total, connections: shown, recent, isComplete };
+        const { connections, lastMessageMs, closedMs, ...rest } = await peers.one({ app: spaceOf(id), peerId });
+        return {
+          peerId,
+          ...rest,
+          connections: connections.map(({ sinceMs, ...one }) => ({ ...one, since: toSeconds(sinceMs) })),
+          lastMessage: secondsOf(lastMessageMs),
+          offlineSince: secondsOf(closedMs),
+          block: await blockOf(parts, id, peerId),
+        };
       },
     }),
     endpoint({
@@ -172,7 +207,7 @@ export function livePeerEndpoints(
         const { blockSec } = query;
         const result = await disconnectPeer(parts, id, peerId, blockSec);
         await audit(call, caller, {
-          what: blockSec ? "peer blocked" : "peer kicked",
+          what: blockSec ? PEER_BLOCKED : "peer kicked",
           on: peerId,
           app: id,
           after: { closed: result.closed, ...(blockSec && { blockSec }) },
@@ -183,8 +218,4 @@ export function livePeerEndpoints(
   ];
 }
 
-/** A peer that no node knows is certain only if all have responded. */
-const notFound = (isComplete: boolean): Problem =>
-  isComplete
-    ? new Problem("peer_not_found", "This peer is not connected, and was not in the last minute.")
-    : new Problem("backend_error", "Not every node has responded, and the others do not know this peer. Try again.", 1);
+const secondsOf = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : toSeconds(ms));

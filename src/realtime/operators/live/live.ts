@@ -1,6 +1,5 @@
 /** What is live now, for operators: channels and peers over all nodes, and what they have refused lately. */
 import type { Clock } from "../../../base/clock.ts";
-import type { SpaceId } from "../../../base/ids.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import type { Recorder } from "../../events/recorder.ts";
 import type { Refusals } from "../../events/refusals.ts";
@@ -22,11 +21,10 @@ export class Live {
   readonly refusals: LiveRefusals;
 
   /** `nodeId`: the node's name, as operators know it. */
-  constructor(parts: LiveParts, clock: Pick<Clock, "monotonicMs">, nodeId: string) {
+  constructor(parts: LiveParts, clock: Pick<Clock, "monotonicMs" | "wallMs">, nodeId: string) {
     const { spaces, nodeRequests, recorder, refusals } = parts;
     this.channels = new LiveChannels({ spaces, nodeRequests, clock });
-    const recent = (spaceId: SpaceId, peerId: string) => recorder.ofPeer(spaceId, peerId);
-    this.peers = new LivePeers({ spaces, nodeRequests, clock, nodeId, recent });
+    this.peers = new LivePeers({ spaces, nodeRequests, clock, nodeId, recorder });
     this.refusals = new LiveRefusals({ refusals, nodeRequests, nodeId });
   }
 }

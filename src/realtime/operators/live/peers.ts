@@ -11,12 +11,16 @@ import { type Aged, newestFirst } from "../../state/newest.ts";
 import type { Peer } from "../../state/peer.ts";
 import type { Spaces } from "../../state/spaces.ts";
 import type { Page } from "./channels.ts";
-import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
+import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS, PEER_NAME_MAX_CHARS } from "./limits.ts";
+import { namedWith, nameOf } from "./peer-name.ts";
 import { rounded } from "./rounded.ts";
 
 const spaceId = lazily(() => z.string().max(128).transform(asSpaceId));
 const peerName = lazily(() => z.string().max(PEER_ID_MAX_CHARS));
 const count = lazily(() => z.int().min(0));
+// Nodes of earlier versions give neither.
+const name = lazily(() => z.string().max(PEER_NAME_MAX_CHARS).optional());
+const unixMs = lazily(() => z.number().optional());
 
 const line = lazily(() =>
   z.object({
@@ -25,6 +29,8 @@ const line = lazily(() =>
     /** Unix ms: its oldest connection. */
     sinceMs: z.number(),
     channels: count(),
+    name: name(),
+    lastMessageMs: unixMs(),
   }),
 );
 const lines = lazily(() => z.array(line()).max(LIVE_PAGE_MAX + 1));
@@ -59,6 +65,9 @@ const details = lazily(() =>
     total: count(),
     connections: z.array(answeredConnection()).max(LIVE_CONNECTIONS_MAX),
     recent: z.array(event()).max(LIVE_EVENTS_MAX),
+    name: name(),
+    lastMessageMs: unixMs(),
+    closedMs: unixMs(),
   }),
 );
 
@@ -87,6 +96,11 @@ export interface PeerDetails {
   readonly connections: readonly LiveConnection[];
   /** Oldest first. */
   readonly recent: readonly PeerEvent[];
+  readonly name: string | undefined;
+  /** Unix ms, of its open connections. */
+  readonly lastMessageMs: number | undefined;
+  /** Unix ms at which its last connection ended, as far as a node still knows. undefined: it has or may have one, or no node knows. */
+  readonly closedMs: number | undefined;
   readonly isComplete: boolean;
 }
 
@@ -96,11 +110,14 @@ const ONE = "live peer";
 interface LivePeersParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
-  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly clock: Pick<Clock, "monotonicMs" | "wallMs">;
   /** The node's name, as operators know it. */
   readonly nodeId: string;
   /** What the flight recorder has of a peer. */
-  readonly recent: (spaceId: SpaceId, peerId: string) => readonly PeerEvent[];
+  readonly recorder: {
+    ofPeer(spaceId: SpaceId, peerId: string): readonly PeerEvent[];
+    lastClosedMs(spaceId: SpaceId, peerId: string): number | undefined;
+  };
 }
 
 export class LivePeers {
@@ -122,7 +139,8 @@ export class LivePeers {
     }
     const all = [...byId.values()].sort((one, other) => (one.peerId < other.peerId ? -1 : 1));
     const page = all.slice(0, request.limit);
-    const data = page.filter(({ peerId }) => peerId.includes(request.contains ?? ""));
+    const { contains = "" } = request;
+    const data = page.filter(({ peerId, name }) => peerId.includes(contains) || name?.includes(contains));
     return { data, next: all.length > page.length ? (page.at(-1)?.peerId ?? null) : null, isComplete };
   }
 
@@ -134,34 +152,62 @@ export class LivePeers {
       .sort((one, other) => newestFirst(agedOf(one), agedOf(other)))
       .slice(0, LIVE_CONNECTIONS_MAX);
     const recent = answers.flatMap((one) => one.recent).sort((one, other) => one.at - other.at);
+    const total = answers.reduce((sum, one) => sum + one.total, 0);
     return {
-      total: answers.reduce((sum, { total }) => sum + total, 0),
+      total,
       connections: connections.map(({ node: _, ...shown }) => shown),
       recent: recent.slice(-LIVE_EVENTS_MAX),
+      name: answers.find(({ name }) => name !== undefined)?.name,
+      lastMessageMs: latest(answers.map(({ lastMessageMs }) => lastMessageMs)),
+      closedMs: total > 0 || !isComplete ? undefined : latest(answers.map(({ closedMs }) => closedMs)),
       isComplete,
     };
   }
 
   private localPage({ app, prefix, contains = "", after, limit }: PageRequest): LivePeer[] {
     const first = new FirstOf<Peer>(limit + 1, (one, other) => one.peerId < other.peerId);
+    const isNamed = namedWith(contains);
     for (const peer of this.parts.spaces.get(app)?.peers.values() ?? []) {
       // A peer without a connection here is a member of a channel through another node.
-      if (!peer.isConnected || !peer.peerId.startsWith(prefix) || !peer.peerId.includes(contains)) continue;
-      if (after === undefined || peer.peerId > after) first.offer(peer);
+      if (!peer.isConnected || !peer.peerId.startsWith(prefix)) continue;
+      if (after !== undefined && peer.peerId <= after) continue;
+      if (first.wouldKeep(peer) && (peer.peerId.includes(contains) || isNamed(peer))) first.offer(peer);
     }
-    return first.sorted().map(lineOf);
+    return first.sorted().map((peer) => this.lineOf(peer));
   }
 
   private localOne({ app, peerId }: OneRequest): Infer<typeof details> {
-    const { spaces, recent } = this.parts;
-    const all = spaces.peer(app, peerId)?.connections ?? [];
+    const { spaces, recorder } = this.parts;
+    const peer = spaces.peer(app, peerId);
+    const all = peer?.connections ?? [];
     const newest = new FirstOf<Connection>(LIVE_CONNECTIONS_MAX, (one, other) => one.connectedMs > other.connectedMs);
     for (const one of all) newest.offer(one);
     return {
       total: all.length,
       connections: newest.sorted().map((one) => this.connectionOf(one)),
-      recent: recent(app, peerId).slice(-LIVE_EVENTS_MAX),
+      recent: recorder.ofPeer(app, peerId).slice(-LIVE_EVENTS_MAX),
+      name: peer && nameOf(peer),
+      lastMessageMs: this.lastMessageOf(all),
+      closedMs: recorder.lastClosedMs(app, peerId),
     };
+  }
+
+  private lineOf(peer: Peer): LivePeer {
+    const { peerId, connections } = peer;
+    return {
+      peerId,
+      connections: connections.length,
+      sinceMs: connections.reduce((oldest, { connectedMs }) => Math.min(oldest, connectedMs), Number.POSITIVE_INFINITY),
+      channels: channelsOf(connections),
+      name: nameOf(peer),
+      lastMessageMs: this.lastMessageOf(connections),
+    };
+  }
+
+  private lastMessageOf(connections: readonly Connection[]): number | undefined {
+    const { clock } = this.parts;
+    const last = latest(connections.map(({ published, publishedMs }) => (published === 0 ? undefined : publishedMs)));
+    return last && clock.wallMs() - (clock.monotonicMs() - last);
   }
 
   private connectionOf(one: Connection): AnsweredConnection {
@@ -187,14 +233,12 @@ const added = (one: LivePeer, other: LivePeer): LivePeer => ({
   connections: one.connections + other.connections,
   sinceMs: Math.min(one.sinceMs, other.sinceMs),
   channels: one.channels + other.channels,
+  name: one.name ?? other.name,
+  lastMessageMs: latest([one.lastMessageMs, other.lastMessageMs]),
 });
 
-const lineOf = ({ peerId, connections }: Peer): LivePeer => ({
-  peerId,
-  connections: connections.length,
-  sinceMs: connections.reduce((oldest, { connectedMs }) => Math.min(oldest, connectedMs), Number.POSITIVE_INFINITY),
-  channels: channelsOf(connections),
-});
+const latest = (times: readonly (number | undefined)[]): number | undefined =>
+  times.reduce((last, time) => (last === undefined || (time !== undefined && time > last) ? time : last), undefined);
 
 /** Only the first LIVE_CONNECTIONS_MAX connections are looked at: one peer id may have very many, each with up to CHANNELS_PER_CONNECTION_MAX channels. */
 function channelsOf(connections: readonly Connection[]): number {
