@@ -15,7 +15,7 @@ const server = await dashboardServer();
 const { world, backend, publishable } = await newShop(server, "shop");
 await Promise.all(Array.from({ length: APPS - 1 }, (_, at) => server.admin.createApp(`team-${at + 1}`)));
 await backend.room("standup");
-await world.member("chat/lobby", { sub: "alice" });
+await world.member("chat/lobby", { sub: "alice", peerMetadata: { name: "Alice" } });
 await server.admin.createKey(world.app._id, { label: '=HYPERLINK("https://evil.example")' });
 
 const signedIn = (width = 1440): Promise<Dashboard> =>
@@ -62,7 +62,8 @@ test.each([1440, 360])(
       ["team-49", /^team-49 application/],
       [publishable.keyId, /^Web shop key of shop/],
       ["lobby", /^chat\/lobby channel of shop/],
-      ["lic", /^alice peer of shop/],
+      ["lic", /^alice Alice · peer of shop/],
+      ["Alice", /^alice Alice · peer of shop/],
       ["andu", /^standup room of shop/],
     ] as const) {
       await field.fill(typed);

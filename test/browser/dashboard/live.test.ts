@@ -85,13 +85,18 @@ test("a channel is found, shows its members, and a test message reaches a client
 });
 
 test("a peer is found, gets a direct message, is disconnected and then kept out", async () => {
-  const { wire } = await world.member("chat/42", { sub: "mallory" });
+  const { wire } = await world.member("chat/42", { sub: "mallory", peerMetadata: { name: "Mallory M." } });
   await using dashboard = await open();
   const page = await dashboard.page("/apps/shop");
   await go(page, "Peers");
-  await page.getByRole("searchbox").fill("mal");
+  await page.getByRole("searchbox").fill("lory M.");
+  const listed = row(page, "Connected peers", "mallory");
+  await listed.filter({ hasText: "Mallory M." }).filter({ hasText: "never" }).waitFor();
+  wire.send({ type: "publish", channel: "chat/42", data: 1 });
+  await listed.getByText("now", { exact: true }).nth(1).waitFor();
   await link(page, "mallory").click();
   await heading(page, "mallory").waitFor();
+  await page.getByText(/^Mallory M\. · Last message (now|\d+ s ago)$/).waitFor();
   await row(page, "Connections", world.key.keyId).getByText("1 channel").click();
   await link(page, "chat/42").waitFor();
   await page.getByText("Subscribed to “chat/42”.").waitFor();
@@ -105,6 +110,7 @@ test("a peer is found, gets a direct message, is disconnected and then kept out"
   expect((await wire.closed()).code).toBe(4020);
   await toast(page, "1 connection was closed.").waitFor();
   await page.getByText("This peer is not connected now.").waitFor();
+  await page.getByText(/^Mallory M\. · Offline since \d\d:\d\d:\d\d \((now|\d+ s ago)\)$/).waitFor();
 
   await button(page, "Block …").click();
   const block = dialog(page, "Block mallory?");
@@ -116,6 +122,51 @@ test("a peer is found, gets a direct message, is disconnected and then kept out"
   const outcome = await attempt(server.url, { query: `token=${world.token({ sub: "mallory" })}` });
   if (outcome instanceof Wire) throw new Error("the blocked peer was let in");
   expect(outcome.body.error).toBe("unauthorized");
+});
+
+test("blocked peers are listed with who blocked them, and let in again from the list and from a peer's page", async () => {
+  await server.admin.must("DELETE", `/apps/shop/peers/trudy?blockSec=3600`);
+  await world.rest("DELETE", "/v1/peers/victor?blockSec=60");
+  const outcome = async (peerId: string): Promise<string> => {
+    const one = await attempt(server.url, { query: `token=${world.token({ sub: peerId })}` });
+    if (!(one instanceof Wire)) return String(one.body.error);
+    one.drop();
+    return "welcomed";
+  };
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop/peers");
+  await page.getByText("Blocked", { exact: true }).click();
+  await page.waitForURL(/show=blocked/);
+  const listed = (peerId: string) => row(page, "Blocked peers", peerId);
+  await listed("trudy").filter({ hasText: "in 59 min" }).filter({ hasText: "admin" }).waitFor();
+  await link(listed("victor"), world.key.keyId).waitFor();
+  await button(page, "Unblock trudy").click();
+  await toast(page, "trudy can connect again.").waitFor();
+  await listed("trudy").waitFor({ state: "detached" });
+  expect([await outcome("trudy"), await outcome("victor")]).toEqual(["welcomed", "unauthorized"]);
+  await link(page, "victor").click();
+  await heading(page, "victor").waitFor();
+  await page
+    .getByText(/^This peer is blocked for another \d+ s: its connects are refused\. Blocked by sk_id_\S+$/)
+    .waitFor();
+  await button(page, "Unblock victor").click();
+  await page.getByText("This peer is blocked").waitFor({ state: "detached" });
+  expect(await outcome("victor")).toBe("welcomed");
+  const reader = await server.admin.must<{ token: string }>("POST", "/operators", { name: "bea", role: "read" });
+  await server.admin.must("DELETE", `/apps/shop/peers/trudy?blockSec=3600`);
+  await using other = await Dashboard.open(browser(), server.url, { token: reader.token });
+  const readOnly = await other.page("/apps/shop/peers?show=blocked");
+  await row(readOnly, "Blocked peers", "trudy").waitFor();
+  expect(await button(readOnly, "Unblock trudy").count()).toBe(0);
+});
+
+test("the page of a peer that has gone is asked for without an error, and says when it comes back", async () => {
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop/peers/walter");
+  await page.getByText("This peer is not connected, and has not been in the last minute.").waitFor();
+  await world.guest({ sub: "walter", peerMetadata: { username: "Walt" } });
+  await page.getByText("Walt", { exact: true }).waitFor();
+  await row(page, "Connections", world.key.keyId).waitFor();
 });
 
 test("the dialog says that a block does not keep out a peer with a publishable key, and typing replaces its time", async () => {

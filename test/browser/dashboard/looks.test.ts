@@ -41,8 +41,8 @@ async function faultsOf(one: PageOf, { width, scheme }: Look): Promise<string[]>
     width,
     scheme,
     token: server.adminToken,
-    // The page of a peer that is not connected asks for it.
-    ...(/(zoe|rooms\/nowhere)$/.test(one.path) && { expected: /404/ }),
+    // The page of a room that is not there asks for it.
+    ...(/rooms\/nowhere$/.test(one.path) && { expected: /404/ }),
   });
   const page = await dashboard.page(one.path);
   await settled(page, one);

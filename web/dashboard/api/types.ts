@@ -180,6 +180,19 @@ export interface ListedPeer {
   readonly connections: number;
   readonly channels: number;
   readonly since: number;
+  /** What people call it, if it says so. */
+  readonly name?: string;
+  readonly lastMessage?: number;
+}
+
+export interface Block {
+  readonly until: number;
+  /** Who blocked it, if that is known. */
+  readonly by?: string;
+}
+
+export interface BlockedPeer extends Block {
+  readonly peerId: string;
 }
 
 export interface PeerConnection {
@@ -210,6 +223,11 @@ export interface PeerDetail {
   readonly isComplete?: boolean;
   readonly connections: readonly PeerConnection[];
   readonly recent: readonly RecordedEvent[];
+  readonly name?: string;
+  readonly lastMessage?: number;
+  /** Absent while it is connected, or if no node remembers. */
+  readonly offlineSince?: number;
+  readonly block: Block | null;
 }
 
 export interface TailEvent {

@@ -87,10 +87,10 @@ function Search() {
             to: below(channelPage(name, channel)),
             group: "Channels",
           })),
-          ...found.peers.map(({ peerId }) => ({
-            title: peerId,
-            detail: `peer of ${name}`,
-            to: below(peerPage(name, peerId)),
+          ...found.peers.map((peer) => ({
+            title: peer.peerId,
+            detail: `${peer.name === undefined || peer.name === peer.peerId ? "" : `${peer.name} · `}peer of ${name}`,
+            to: below(peerPage(name, peer.peerId)),
             group: "Peers",
           })),
           ...found.rooms.map(({ roomName }) => ({

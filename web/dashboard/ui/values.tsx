@@ -35,6 +35,25 @@ export const Name = ({ children, href }: { readonly children: string; readonly h
     </a>
   );
 
+interface NamedIdProps {
+  readonly id: string;
+  readonly href: string;
+  readonly name: string | undefined;
+}
+
+/** An id, and beside it what people call its bearer. */
+export const NamedId = ({ id, href, name }: NamedIdProps) => (
+  <span class="row tight named-id">
+    <Name href={href}>{id}</Name>
+    {name !== undefined && name !== id && (
+      // It may be written from right to left, and must not turn what stands beside it.
+      <bdi class="muted" title={name}>
+        {name}
+      </bdi>
+    )}
+  </span>
+);
+
 const SHOWN_MAX = 4;
 
 /** The first few of a list, and how many more there are. */

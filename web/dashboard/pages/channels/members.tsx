@@ -4,13 +4,14 @@ import { peerPage } from "../../address/links.ts";
 import type { ChannelMember } from "../../api/types.ts";
 import type { LiveList } from "../../live/live.ts";
 import { whole } from "../../text/format.ts";
+import { nameIn } from "../../text/peer-name.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { JsonCell, JsonDialog, type ShownJson } from "../../ui/json.tsx";
 import { ListFoot } from "../../ui/list-foot.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Badge, Name } from "../../ui/values.tsx";
+import { Badge, NamedId } from "../../ui/values.tsx";
 
 interface ChannelMembersProps {
   readonly app: string;
@@ -35,9 +36,9 @@ export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
     {
       title: "Peer",
       value: ({ peerId }) => peerId,
-      cell: ({ peerId, lost }) => (
-        <span class={lost ? "row tight" : ""}>
-          <Name href={peerPage(app, peerId)}>{peerId}</Name>
+      cell: ({ peerId, metadata, state, lost }) => (
+        <span class="row tight">
+          <NamedId id={peerId} href={peerPage(app, peerId)} name={nameIn(metadata, state)} />
           {lost && (
             <span title="Its connection was lost. It leaves when its grace period ends.">
               <Badge kind="warn">lost</Badge>

@@ -1,18 +1,21 @@
 /** One peer: its connections, its last events, and what an operator can do about it. */
+import type { ComponentChildren } from "preact";
 import { channelPage, consolePage, keyPage, peersPage } from "../../address/links.ts";
 import type { PageParameters } from "../../address/router.ts";
 import { segment } from "../../api/client.ts";
+import { nowSeconds } from "../../api/now.ts";
 import { mayChange } from "../../api/session.ts";
 import type { PeerConnection, PeerDetail } from "../../api/types.ts";
-import { useLive } from "../../live/live.ts";
+import { useKept, useLive } from "../../live/live.ts";
 import type { CsvColumn } from "../../text/csv.ts";
-import { rate, whole } from "../../text/format.ts";
+import { clock, day, exactTime, rate, whole } from "../../text/format.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Name, Time } from "../../ui/values.tsx";
 import { PeerActions } from "./actions.tsx";
+import { BlockNotice } from "./blocked.tsx";
 import { PeerTimeline } from "./timeline.tsx";
 
 const EVERY_MS = 3000;
@@ -53,10 +56,13 @@ const publishableOf = (known: readonly { readonly keyId?: string }[]): string | 
 
 export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParameters }) {
   const live = useLive<PeerDetail>(`/apps/${segment(app)}/peers/${segment(peer)}`, { everyMs: EVERY_MS });
-  const isUnknown = live.error?.code === "peer_not_found";
-  const { connections = [], recent = [], total = 0, isComplete = true } = live.data ?? {};
-  const present = isUnknown ? 0 : total;
-  const reload = live.reload;
+  const { connections = [], recent = [], total = 0, isComplete = true, block } = live.data ?? {};
+  // The service does not know the name of a peer without a connection: it stays as it was while this page is open.
+  const named = useKept(live.data?.name === undefined ? undefined : live.data);
+  const name = named?.peerId === peer ? named.name : undefined;
+  const { reload } = live;
+  // A node that has not responded may have its connections.
+  const isGone = live.data !== undefined && isComplete && total === 0;
   return (
     <Page
       title={peer}
@@ -65,37 +71,39 @@ export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParamet
           <PeerActions
             app={app}
             peer={peer}
-            connections={present}
+            connections={total}
             publishable={publishableOf([...connections, ...recent])}
             onDone={() => void reload()}
           />
         )
       }
-      isReady={live.data !== undefined || isUnknown}
-      error={isUnknown ? undefined : live.error}
+      intro={introOf(live.data, name === peer ? undefined : name)}
+      isReady={live.data !== undefined}
+      error={live.error}
       isComplete={isComplete}
     >
-      {isUnknown && recent.length === 0 ? (
-        <Unknown app={app} peer={peer} />
+      {block && <BlockNotice app={app} peer={peer} block={block} onDone={reload} />}
+      {isGone && recent.length === 0 ? (
+        <Unknown app={app} peer={peer} isKnown={live.data?.offlineSince !== undefined} />
       ) : (
         <>
           <Card
             title="Connections"
             aside={
               <span class="row">
-                {present > connections.length ? `the newest ${connections.length} of ${whole(total)}` : whole(present)}
-                <DownloadCsv name={`connections-${peer}`} columns={IN_FILE} rows={present === 0 ? [] : connections} />
+                {total > connections.length ? `the newest ${connections.length} of ${whole(total)}` : whole(total)}
+                <DownloadCsv name={`connections-${peer}`} columns={IN_FILE} rows={connections} />
               </span>
             }
           >
             <p role="status">
-              {present === 0 &&
+              {isGone &&
                 "This peer is not connected now. Its last events stay here for a minute after its connection ended."}
             </p>
             <Table
               label="Connections"
               columns={columnsOf(app)}
-              rows={present === 0 ? [] : connections}
+              rows={connections}
               keyOf={({ connectionId }) => connectionId}
               empty={null}
               isStacked
@@ -128,10 +136,36 @@ const Subscriptions = ({ app, channels }: { readonly app: string; readonly chann
     </details>
   );
 
-const Unknown = ({ app, peer }: { readonly app: string; readonly peer: string }) => (
+/** Its name, and when it was here; undefined: nothing is known of that. */
+function introOf(found: PeerDetail | undefined, name: string | undefined): ComponentChildren {
+  if (!found) return undefined;
+  const { lastMessage, offlineSince } = found;
+  const facts = [
+    name !== undefined && <bdi>{name}</bdi>,
+    lastMessage !== undefined && ["Last message ", <Time key="message" at={lastMessage} />],
+    offlineSince !== undefined && <Since at={offlineSince} />,
+  ].filter(Boolean);
+  return facts.length === 0 ? undefined : facts.flatMap((fact, at) => (at === 0 ? [fact] : [" · ", fact]));
+}
+
+/** On another day than today, the time of day alone would mislead. */
+const Since = ({ at }: { readonly at: number }) => (
+  <>
+    Offline since {day(at) === day(nowSeconds.value) ? clock(at * 1000) : exactTime(at)} (<Time at={at} />)
+  </>
+);
+
+interface UnknownProps {
+  readonly app: string;
+  readonly peer: string;
+  /** A node remembers that it was connected. */
+  readonly isKnown: boolean;
+}
+
+const Unknown = ({ app, peer, isKnown }: UnknownProps) => (
   <Card>
     <Empty title="This peer is not connected, and has not been in the last minute.">
-      <p>Check the id: ids are case-sensitive. This page updates itself when the peer connects.</p>
+      <p>{!isKnown && "Check the id: ids are case-sensitive. "}This page updates itself when the peer connects.</p>
       <p class="row centered">
         <a class="button" href={peersPage(app, peer.slice(0, 3))}>
           Find similar ids

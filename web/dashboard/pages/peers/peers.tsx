@@ -1,17 +1,20 @@
 /** The peers of an application that are connected now. */
+import type { ComponentChildren } from "preact";
 import { keysPage, peerPage } from "../../address/links.ts";
 import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
 import { query, segment } from "../../api/client.ts";
-import type { ListedPeer } from "../../api/types.ts";
-import { useDelayed, useKept, useList } from "../../live/live.ts";
+import type { BlockedPeer, ListedPeer } from "../../api/types.ts";
+import { CHANGES_EVERY_MS, useDelayed, useKept, useList } from "../../live/live.ts";
+import type { CsvColumn } from "../../text/csv.ts";
 import { whole } from "../../text/format.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
-import { Search } from "../../ui/fields.tsx";
+import { Search, Segmented } from "../../ui/fields.tsx";
 import { ListFoot } from "../../ui/list-foot.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Name, Time } from "../../ui/values.tsx";
+import { NamedId, Time } from "../../ui/values.tsx";
+import { BlockedPeers, blockedId } from "./blocked.tsx";
 
 const EVERY_MS = 3000;
 
@@ -21,7 +24,7 @@ const columnsOf = (app: string): readonly Column<ListedPeer>[] => [
   {
     title: "Peer",
     value: idOf,
-    cell: ({ peerId }) => <Name href={peerPage(app, peerId)}>{peerId}</Name>,
+    cell: ({ peerId, name }) => <NamedId id={peerId} href={peerPage(app, peerId)} name={name} />,
     below: ({ connections, channels }) =>
       `${connections === 1 ? "1 connection" : `${whole(connections)} connections`}, ${channels === 1 ? "1 channel" : `${whole(channels)} channels`}`,
   },
@@ -42,6 +45,15 @@ const columnsOf = (app: string): readonly Column<ListedPeer>[] => [
     rem: 7,
   },
   {
+    title: "Last message",
+    value: ({ lastMessage }) => lastMessage,
+    isTime: true,
+    cell: ({ lastMessage }) => <Time at={lastMessage} />,
+    isNumber: true,
+    isMedium: true,
+    rem: 8.5,
+  },
+  {
     title: "Connected",
     value: ({ since }) => since,
     isTime: true,
@@ -51,7 +63,36 @@ const columnsOf = (app: string): readonly Column<ListedPeer>[] => [
   },
 ];
 
+/** What CSV files have besides. */
+const inFile = (app: string): readonly CsvColumn<ListedPeer>[] => {
+  const [peer, ...rest] = columnsOf(app);
+  return [...(peer ? [peer] : []), { title: "Name", value: ({ name }) => name }, ...rest];
+};
+
+type Shown = "connected" | "blocked";
+
 export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
+  const shown: Shown = parameters.value.get("show") === "blocked" ? "blocked" : "connected";
+  const choice = (
+    <Segmented<Shown>
+      label="Which peers are listed"
+      value={shown}
+      options={[
+        ["connected", "Connected"],
+        ["blocked", "Blocked"],
+      ]}
+      onChange={(one) => setParameters({ show: one === "blocked" ? one : "", sort: "" })}
+    />
+  );
+  return shown === "blocked" ? <Blocked app={app} choice={choice} /> : <Connected app={app} choice={choice} />;
+}
+
+interface ListProps {
+  readonly app: string;
+  readonly choice: ComponentChildren;
+}
+
+function Connected({ app, choice }: ListProps) {
   const typed = parameters.value.get("search") ?? "";
   const contains = useDelayed({ value: typed });
   const list = useList<ListedPeer>(`/apps/${segment(app)}/peers${query({ contains })}`, {
@@ -62,16 +103,17 @@ export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
   return (
     <Page title="Peers" isReady={rows !== undefined} error={list.error} isComplete={list.isComplete}>
       <div class="toolbar">
+        {choice}
         <Search
-          label="Find peers by part of their id"
-          placeholder="Part of the id"
+          label="Find peers by part of their id or name"
+          placeholder="Part of the id or name"
           value={typed}
           onInput={(value) => setParameters({ search: value })}
         />
         <span class="push">
           <DownloadCsv
             name={`peers-${app}`}
-            columns={columnsOf(app)}
+            columns={inFile(app)}
             rows={rows ?? []}
             all={list.hasMore ? list.all : undefined}
           />
@@ -96,10 +138,20 @@ export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
   );
 }
 
+function Blocked({ app, choice }: ListProps) {
+  const list = useList<BlockedPeer>(`/apps/${segment(app)}/blocks`, { everyMs: CHANGES_EVERY_MS, keyOf: blockedId });
+  return (
+    <Page title="Peers" isReady={list.data !== undefined} error={list.error}>
+      <div class="toolbar">{choice}</div>
+      <BlockedPeers app={app} list={list} />
+    </Page>
+  );
+}
+
 const NoMatch = ({ app, contains }: { readonly app: string; readonly contains: string }) => (
-  <Empty title={`No connected peer has “${contains}” in its id.`}>
-    Ids are case-sensitive. If it left less than a minute ago, <a href={peerPage(app, contains)}>its last events</a> are
-    still known.
+  <Empty title={`No connected peer has “${contains}” in its id or name.`}>
+    Upper and lower case matter. If it left less than a minute ago,{" "}
+    <a href={peerPage(app, contains)}>its last events</a> are still known.
   </Empty>
 );
 
