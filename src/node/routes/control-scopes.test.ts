@@ -78,6 +78,7 @@ GET    /nodes                                                             servic
 GET    /operators                                                         service
 POST   /operators                                                         service
 DELETE /operators/:id                                                     service
+GET    /refusals                                                          app
 GET    /series                                                            app
 GET    /settings                                                          service
 GET    /signalling/keys                                                   app
