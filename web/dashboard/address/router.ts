@@ -15,6 +15,7 @@ export const rawPath = computed(() => location_.value.split("?")[0]?.slice(BASE.
 /** `to` begins after /dashboard. `replace` keeps the back button from stopping here, for filters that change while one types. */
 export function navigate(to: string, options: { readonly replace?: boolean } = {}): void {
   const address = `${BASE}${to === "/" ? "" : to}`;
+  if (!options.replace) isReturn = false;
   if (options.replace) history.replaceState(null, "", address);
   else history.pushState(null, "", address);
   location_.value = location.pathname + location.search;
@@ -45,8 +46,13 @@ export function setParameters(changes: Readonly<Record<string, string>>, { isPas
   if (`${BASE}${to === "/" ? "" : to}` !== location_.value) navigate(to, { replace: isPassing || isSameStep });
 }
 
+/** The page was reached with the browser's Back or Forward, which bring back what it showed. */
+let isReturn = false;
+export const isReturned = (): boolean => isReturn;
+
 export function followLinks(): void {
   addEventListener("popstate", () => {
+    isReturn = true;
     lastChange = { names: "", atMs: Number.NEGATIVE_INFINITY };
     location_.value = location.pathname + location.search;
   });

@@ -126,6 +126,37 @@ test("a lost connection is opened anew after growing waits, and the gap is marke
   expect(steps.tail.events.value.map(({ event }) => event)).toEqual([{ at: 7000, kind: "gap" }]);
 });
 
+test("a page that is opened again has the events of before, and a mark where it was closed", () => {
+  const steps = live();
+  steps.tail.leave();
+  steps.tail.watch({});
+  steps.source.events.opened();
+  // Without events there is nothing after which others are missing.
+  expect(steps.tail.events.value).toEqual([]);
+  steps.emit({ kind: "publish", channel: "a" });
+  steps.tail.leave();
+  expect(steps.source.isClosed).toBe(true);
+  steps.tail.watch({});
+  steps.source.events.opened();
+  steps.emit({ kind: "publish", channel: "b" });
+  steps.frame();
+  expect(steps.tail.events.value.map(({ event }) => event.channel ?? event)).toEqual([
+    "a",
+    { at: 7000, kind: "closed" },
+    "b",
+  ]);
+});
+
+test("a page that is closed while its connection is lost has its mark where that was", async () => {
+  const steps = live();
+  steps.emit({ kind: "publish", channel: "a" });
+  await steps.fail();
+  steps.tail.leave();
+  steps.tail.watch({});
+  steps.frame();
+  expect(steps.tail.events.value.map(({ event }) => event.kind)).toEqual(["publish", "closed"]);
+});
+
 test("an ended session is not opened anew", async () => {
   const steps = live();
   steps.diagnosis = { ended: true };

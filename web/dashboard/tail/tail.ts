@@ -93,9 +93,14 @@ export class Tail {
   private attempts = 0;
   private isFrameAsked = false;
   private lostMs: number | undefined;
+  /** Since when its page is closed. */
+  private leftMs: number | undefined;
   private stop: () => void = () => undefined;
   /** Changes with every connection: what an earlier one still reports is ignored. */
   private current = 0;
+
+  /** The event at the upper edge of its list, which stays there while the tail is paused. */
+  readonly place = { id: 0, offsetPx: 0 };
 
   private filter: TailFilter = {};
   private hidden: ReadonlySet<string> = new Set();
@@ -116,6 +121,8 @@ export class Tail {
     });
     this.attempts = 0;
     this.lostMs = undefined;
+    if (this.leftMs !== undefined) this.take(JSON.stringify({ at: this.leftMs, kind: "closed" }));
+    this.leftMs = undefined;
     this.connect();
   }
 
@@ -154,6 +161,14 @@ export class Tail {
     this.current++;
     this.stop();
     this.stop = () => undefined;
+  }
+
+  /** Closes it with its page. Its next `watch` marks that events after those on the page are missing. */
+  leave(): void {
+    this.flush();
+    const since = this.state.value === "live" ? this.parts.nowMs() : this.lostMs;
+    this.leftMs = this.events.value.length === 0 ? undefined : since;
+    this.close();
   }
 
   private connect(): void {
@@ -246,9 +261,13 @@ export class Tail {
 /** Nodes write it near the beginning; a payload may have something like it later. */
 const kindOf = (line: string): string => /^\{"at":[\d.]+,"kind":"(\w+)"/.exec(line)?.[1] ?? "";
 
-/** Counts of events that are missing always match. */
+/** Kinds that say where events are missing. */
+const MISSING: readonly string[] = ["dropped", "gap", "closed"];
+export const isMissing = ({ kind }: TailEvent): boolean => MISSING.includes(kind);
+
+/** Where events are missing always matches. */
 export function matches({ app, channel, peer, key, kinds }: TailFilter, event: TailEvent): boolean {
-  if (event.kind === "dropped" || event.kind === "gap") return true;
+  if (isMissing(event)) return true;
   const isPeer = (id: string | undefined): boolean =>
     id !== undefined && (peer?.endsWith("*") ? id.startsWith(peer.slice(0, -1)) : id === peer);
   return (

@@ -101,9 +101,13 @@ const parts = {
 
 const NO_KINDS: readonly string[] = [];
 
-/** `hidden`: kinds that are only counted. */
-export function useTail(filter: TailFilter, hidden = NO_KINDS): Tail {
-  const tail = useMemo(() => new Tail(parts), []);
+export const newTail = (): Tail => new Tail(parts);
+
+/** `hidden`: kinds that are only counted. `given`: a tail that outlives the page. */
+export function useTail(filter: TailFilter, hidden = NO_KINDS, given?: Tail): Tail {
+  const tail = useMemo(() => given ?? newTail(), []);
+  // Before the other clean-ups: closed, it would not know any more whether it was live.
+  useEffect(() => () => tail.leave(), []);
   useEffect(() => tail.hide(hidden), [hidden.join()]);
   const shown = TAIL_KINDS.filter((kind) => !hidden.includes(kind));
   const isNarrow = hidden.length > 0 && (tail.isNarrow.value || shown.length === 0);

@@ -12,6 +12,7 @@ const ROLES: Readonly<Record<string, Role>> = {
   error: "bad",
   dropped: "warn",
   gap: "warn",
+  closed: "warn",
 };
 
 /** What someone looks for, and what there is most of. */
@@ -29,10 +30,13 @@ const WEIGHTS: Readonly<Record<string, "loud" | "quiet">> = {
 
 export const weightOf = (kind: string): "loud" | "quiet" | "" => WEIGHTS[kind] ?? "";
 
-const SIGNS: Readonly<Record<string, string>> = { refuse: "✕", error: "!", dropped: "…", gap: "…" };
+const SIGNS: Readonly<Record<string, string>> = { refuse: "✕", error: "!", dropped: "…", gap: "…", closed: "…" };
 
 /** Marks a kind without colour; "" for most. */
 export const signOf = (kind: string): string => SIGNS[kind] ?? "";
+
+/** What its badge says: events are missing there. */
+export const kindText = (kind: string): string => (kind === "gap" ? "lost" : kind === "closed" ? "left" : kind);
 
 /** The colour of a kind's badge. */
 export const roleOf = (kind: string): Role => ROLES[kind] ?? "";
@@ -72,6 +76,8 @@ export function detailOf(event: TailEvent): string {
       return `${whole(count ?? 0)} ${count === 1 ? "event is" : "events are"} missing here: more arrived than this page could show.`;
     case "gap":
       return "The connection was lost at this time. Events until it was back are missing here.";
+    case "closed":
+      return "You left this page at this time. Events until you came back are missing here.";
     case "presence":
       return change ?? "";
     case "connect":

@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useReducer, useRef } from "preact/hooks";
-import type { KeptEvent, Tail } from "../tail/tail.ts";
-import { detailOf, roleOf, signOf, weightOf } from "../text/event-text.ts";
+import { isMissing as isAboutMissing, type KeptEvent, type Tail } from "../tail/tail.ts";
+import { detailOf, kindText, roleOf, signOf, weightOf } from "../text/event-text.ts";
 import { clock } from "../text/format.ts";
 import { Badge } from "./values.tsx";
 
@@ -45,8 +45,6 @@ function indexOf(events: readonly KeptEvent[], id: number): number {
 export function EventList(props: EventListProps) {
   const { label, events, selected, onSelect, tail, empty } = props;
   const element = useRef<HTMLDivElement>(null);
-  /** The event at the upper edge, which stays there while the tail is paused. */
-  const anchor = useRef({ id: 0, offsetPx: 0 });
   const [, redraw] = useReducer((count: number, _: undefined) => count + 1, 0);
   const heightPx = useSignal(600);
   const rowPx = useSignal(matchMedia(NARROW).matches ? NARROW_ROW_PX : ROW_PX);
@@ -57,10 +55,11 @@ export function EventList(props: EventListProps) {
   const row = rowPx.value;
   const bottom = Math.max(0, events.length * row - heightPx.value);
   const isPaused = tail.isPaused.value;
-  const top = isPaused ? Math.min(bottom, indexOf(events, anchor.current.id) * row + anchor.current.offsetPx) : bottom;
+  const top = isPaused ? Math.min(bottom, indexOf(events, tail.place.id) * row + tail.place.offsetPx) : bottom;
   const anchorAt = (topPx: number): void => {
     const at = Math.floor(topPx / row);
-    anchor.current = { id: events[at]?.id ?? 0, offsetPx: topPx - at * row };
+    tail.place.id = events[at]?.id ?? 0;
+    tail.place.offsetPx = topPx - at * row;
   };
   if (!isPaused) {
     anchorAt(top);
@@ -184,7 +183,7 @@ interface RowProps extends EventListProps {
 
 function Row({ id, one, at, topPx, selected, nameOfApp, hasChannel = true, linkOf, onChoose }: RowProps) {
   const { event } = one;
-  const isMissing = event.kind === "dropped" || event.kind === "gap";
+  const isMissing = isAboutMissing(event);
   // What is known about a refusal is in its text, which then has the place of both.
   const isWide = isMissing || (event.peerId === undefined && event.channel === undefined);
   return (
@@ -207,7 +206,7 @@ function Row({ id, one, at, topPx, selected, nameOfApp, hasChannel = true, linkO
       <Cell class="event-kind">
         <Badge kind={roleOf(event.kind)}>
           {signOf(event.kind) && <span aria-hidden="true">{signOf(event.kind)} </span>}
-          {event.kind === "gap" ? "lost" : event.kind}
+          {kindText(event.kind)}
         </Badge>
       </Cell>
       {nameOfApp && <Cell class="event-app">{event.app === undefined ? "" : nameOfApp(event.app)}</Cell>}

@@ -1,9 +1,10 @@
 /** The live tail: what happens on all nodes as it happens. */
-import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { refusalsPage } from "../../address/links.ts";
-import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
+import { isReturned, type PageParameters, parameters, setParameters } from "../../address/router.ts";
 import { currentApp, nameOfApp } from "../../live/apps.ts";
 import { useDelayed } from "../../live/live.ts";
+import { keptTail } from "../../tail/kept-tail.ts";
 import { type KeptEvent, searched, TAIL_KINDS } from "../../tail/tail.ts";
 import { useTail } from "../../tail/use-tail.ts";
 import { whole } from "../../text/format.ts";
@@ -30,11 +31,11 @@ export function Console(_: { readonly at: PageParameters }) {
   const delayed = useDelayed({ value: parameters.value.toString() }, 300);
   const filter = filterOf(new URLSearchParams(delayed), currentApp.value?._id);
   const hidden = hiddenKinds(parameters.value);
-  const tail = useTail(filter, hidden);
-  const selected = useSignal<KeptEvent | undefined>(undefined);
+  const { tail, selected } = useMemo(() => keptTail(currentApp.value?._id, isReturned()), []);
+  useTail(filter, hidden, tail);
   const search = parameters.value.get("search") ?? "";
   const events = searched(tail.events.value, search);
-  const kept = tail.events.value.length;
+  const count = tail.events.value.length;
   return (
     <Page title="Console" mark={<TailStatus tail={tail} />}>
       <ConsoleFilters />
@@ -47,8 +48,8 @@ export function Console(_: { readonly at: PageParameters }) {
         <span class="muted small event-count">
           {[
             search
-              ? `${whole(events.length)} of ${whole(kept)} events`
-              : `${whole(kept)} ${kept === 1 ? "event" : "events"}`,
+              ? `${whole(events.length)} of ${whole(count)} events`
+              : `${whole(count)} ${count === 1 ? "event" : "events"}`,
             hiddenCount(tail, hidden),
           ]
             .filter(Boolean)
@@ -65,7 +66,7 @@ export function Console(_: { readonly at: PageParameters }) {
             onSelect={(chosen) => (selected.value = chosen)}
             nameOfApp={currentApp.value ? undefined : nameOfApp}
             linkOf={whyLink}
-            empty={<NoEvents isSearch={kept > 0} isNone={hidden.length === TAIL_KINDS.length} />}
+            empty={<NoEvents isSearch={count > 0} isNone={hidden.length === TAIL_KINDS.length} />}
           />
         </section>
         {selected.value && (

@@ -6,7 +6,8 @@ import { mayChange } from "../../api/session.ts";
 import type { TailEvent } from "../../api/types.ts";
 import { patternOf } from "../../drafts/scope.ts";
 import { apps, nameOfApp } from "../../live/apps.ts";
-import { detailOf, meaningOf, roleOf } from "../../text/event-text.ts";
+import { isMissing } from "../../tail/tail.ts";
+import { detailOf, kindText, meaningOf, roleOf } from "../../text/event-text.ts";
 import { bytes, clock, day } from "../../text/format.ts";
 import { Badge, Copy, Snippet } from "../../ui/values.tsx";
 
@@ -90,7 +91,7 @@ export function EventDetails({ event, onClose, hasFilters = false }: EventDetail
     <>
       <div class="card-head">
         <h2>
-          <Badge kind={roleOf(kind)}>{kind}</Badge>
+          <Badge kind={roleOf(kind)}>{kindText(kind)}</Badge>
         </h2>
         <div class="row">
           <Copy text={JSON.stringify(event, null, 2)} what="this event as JSON" label="Copy JSON" />
@@ -106,7 +107,7 @@ export function EventDetails({ event, onClose, hasFilters = false }: EventDetail
           </button>
         </div>
       </div>
-      {(kind === "dropped" || kind === "gap") && <p>{detailOf(event)}</p>}
+      {isMissing(event) && <p>{detailOf(event)}</p>}
       <dl class="facts">
         {facts.map(([name, value]) => value && [<dt key={name}>{name}</dt>, <dd key={`${name}-value`}>{value}</dd>])}
       </dl>
