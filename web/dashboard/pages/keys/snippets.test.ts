@@ -30,7 +30,18 @@ test("every language names the host and the key, and never more than the beginni
     }
 });
 
+test("our own client comes first, in pages as in backends", () => {
+  expect(LANGUAGES[0]).toEqual(["client", "parley-client"]);
+  for (const type of ["publishable", "secret"] as const)
+    expect(snippet(keyOf({ type }), ORIGIN, "client")).toContain('import { Parley } from "parley-client";');
+});
+
 test("browsers use WebSocket addresses, and only what the key may do", () => {
+  const own = snippet(keyOf({ actions: ["subscribe"] }), ORIGIN, "client");
+  expect(own).toContain('url: "https://realtime.example.com", key: "pk_live_1"');
+  expect(own).toContain("await channel.subscribed;");
+  expect(own).not.toContain("publish(");
+  expect(snippet(keyOf({ actions: ["presence"] }), ORIGIN, "client")).toContain("parley.connect();");
   const text = snippet(keyOf({ actions: ["subscribe"] }), ORIGIN, "js");
   expect(text).toContain('url: "wss://realtime.example.com"');
   expect(text).toContain('await client.subscribe("chat/42");');
@@ -38,7 +49,7 @@ test("browsers use WebSocket addresses, and only what the key may do", () => {
 });
 
 test("what happens if it runs twice is said as it is, and only where the key may do it", () => {
-  for (const language of ["js", "python"] as const) {
+  for (const language of ["client", "js", "python"] as const) {
     const both = "the first one prints what the second one publishes.";
     expect(snippet(keyOf({}), ORIGIN, language)).toContain(both);
     for (const actions of [["publish"], ["subscribe"]])

@@ -2,8 +2,10 @@
 import type { Key } from "../../api/types.ts";
 import { exampleChannel } from "../../drafts/scope.ts";
 
+/** Our own client first; `js` is the public SDK, which addresses of before 0.2.0 name too. */
 export const LANGUAGES = [
-  ["js", "JavaScript"],
+  ["client", "parley-client"],
+  ["js", "Public SDK"],
   ["python", "Python"],
   ["curl", "curl"],
 ] as const;
@@ -34,7 +36,37 @@ const runTwice = (key: Key): string =>
     ? " Run it in two terminals: the first one prints what the second one publishes."
     : "";
 
+/** What a page does to get the token that the function in the backend has made. */
+const FETCHED = '(await (await fetch("/token", { method: "POST" })).json()).token';
+
+const inBackend = ({ key, origin, channel }: Parts): string =>
+  lines(
+    `// In your backend, with PARLEY_KEY=${key.keyId}:sk_secret_… in its environment:`,
+    "// a token for the user who is signed in.",
+    "async function connectToken(peerId) {",
+    `  const response = await fetch(${quoted(`${origin}/v1/tokens`)}, {`,
+    '    method: "POST",',
+    '    headers: { Authorization: "Bearer " + process.env.PARLEY_KEY },',
+    `    body: JSON.stringify({ peerId, channels: [${quoted(channel)}] }),`,
+    "  });",
+    "  return (await response.json()).token;",
+    "}",
+  );
+
 const PUBLISHABLE: Readonly<Record<Language, (parts: Parts) => string>> = {
+  client: ({ key, origin, channel }) =>
+    lines(
+      `// npm install parley-client.${runTwice(key)}`,
+      'import { Parley } from "parley-client";',
+      "",
+      `const parley = new Parley({ url: ${quoted(origin)}, key: ${quoted(key.keyId)} });`,
+      'parley.on("status", ({ state }) => console.log(state));',
+      `const channel = parley.channel(${quoted(channel)});`,
+      may(key, "subscribe") && 'channel.on("message", ({ from, data }) => console.log(from, data));',
+      may(key, "subscribe") && "await channel.subscribed;",
+      may(key, "publish") && 'await channel.publish({ text: "hello" });',
+      !may(key, "subscribe") && !may(key, "publish") && "parley.connect();",
+    ),
   js: ({ key, origin, channel }) =>
     lines(
       `// npm install @metered-ca/realtime.${runTwice(key)}`,
@@ -72,24 +104,26 @@ const PUBLISHABLE: Readonly<Record<Language, (parts: Parts) => string>> = {
 };
 
 const SECRET: Readonly<Record<Language, (parts: Parts) => string>> = {
-  js: ({ key, origin, channel }) =>
+  client: (parts) =>
     lines(
-      `// In your backend, with PARLEY_KEY=${key.keyId}:sk_secret_… in its environment:`,
-      "// a token for the user who is signed in.",
-      "async function connectToken(peerId) {",
-      `  const response = await fetch(${quoted(`${origin}/v1/tokens`)}, {`,
-      '    method: "POST",',
-      '    headers: { Authorization: "Bearer " + process.env.PARLEY_KEY },',
-      `    body: JSON.stringify({ peerId, channels: [${quoted(channel)}] }),`,
-      "  });",
-      "  return (await response.json()).token;",
-      "}",
+      inBackend(parts),
+      "",
+      "// In the page:",
+      'import { Parley } from "parley-client";',
+      "const parley = new Parley({",
+      `  url: ${quoted(parts.origin)},`,
+      `  token: async () => ${FETCHED},`,
+      "});",
+    ),
+  js: (parts) =>
+    lines(
+      inBackend(parts),
       "",
       "// In the page:",
       'import { SignallingClient } from "@metered-ca/realtime";',
       "const client = new SignallingClient({",
-      `  url: ${quoted(origin.replace(/^http/, "ws"))},`,
-      '  tokenProvider: async () => (await (await fetch("/token", { method: "POST" })).json()).token,',
+      `  url: ${quoted(parts.origin.replace(/^http/, "ws"))},`,
+      `  tokenProvider: async () => ${FETCHED},`,
       "});",
     ),
   python: ({ key, origin, channel }) =>

@@ -5,6 +5,7 @@ import { query, segment } from "../../api/client.ts";
 import { mayChange } from "../../api/session.ts";
 import type { App, Key, List, Usage } from "../../api/types.ts";
 import { useLive } from "../../live/live.ts";
+import { useOrigin } from "../../live/origin.ts";
 import { Card } from "../../ui/page.tsx";
 import { Snippet } from "../../ui/values.tsx";
 import { snippet } from "../keys/snippets.ts";
@@ -47,6 +48,7 @@ export function useFirstSteps(app: App | undefined): FirstSteps {
 
 function HowToConnect({ app, keys }: { readonly app: App; readonly keys: readonly Key[] }) {
   const now = useLive<Usage>(`/apps/${app._id}/usage?periods=1`, { everyMs: LOOK_MS });
+  const origin = useOrigin();
   const key = keys.find(({ type, revoked }) => type === "publishable" && revoked === null);
   const isConnected = (now.data?.concurrentNow ?? 0) > 0;
   const toKeys = <a href={`${BASE}/apps/${segment(app.name)}/keys`}>Keys</a>;
@@ -60,8 +62,8 @@ function HowToConnect({ app, keys }: { readonly app: App; readonly keys: readonl
         {key ? (
           <>
             <p class="muted">
-              This uses your publishable key {key.label && <strong>{key.label}</strong>}. {toKeys} has the same in
-              Python and curl.{" "}
+              This uses your publishable key {key.label && <strong>{key.label}</strong>}. {toKeys} has the same for the
+              public SDK, Python and curl.{" "}
               {key.allowedOrigins?.length ? (
                 <>
                   Browsers can connect from <code>{key.allowedOrigins.join(", ")}</code>.
@@ -70,7 +72,7 @@ function HowToConnect({ app, keys }: { readonly app: App; readonly keys: readonl
                 "Browsers cannot connect with it until you add an origin to the key."
               )}
             </p>
-            <Snippet text={snippet(key, location.origin, "js")} what="example" />
+            <Snippet text={snippet(key, origin, "client")} what="example" />
           </>
         ) : (
           <p class="muted">
