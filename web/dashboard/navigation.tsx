@@ -1,16 +1,15 @@
 /** The navigation: the application switcher, the pages of the chosen application, and those of the whole service. */
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { chooseScheme, keptScheme, SCHEMES, type Scheme } from "../theme/scheme.ts";
+import { useEffect, useRef } from "preact/hooks";
+import { chooseScheme, SCHEME_CHANGED, SCHEMES, type Scheme, shownScheme } from "../theme/scheme.ts";
 import { BASE, rawPath } from "./address/router.ts";
-import { sessions } from "./api/client.ts";
-import { mayChange, session, signedOut } from "./api/session.ts";
+import { mayChange, session } from "./api/session.ts";
 import { PaletteButton } from "./find/palette-button.tsx";
 import { type Group, OF_APP, OF_SERVICE, OPERATE } from "./find/places.ts";
+import { signOut } from "./find/sign-out.ts";
 import { AppSwitcher } from "./find/switcher.tsx";
-import { appName, currentApp } from "./live/apps.ts";
+import { appName, currentApp, home } from "./live/apps.ts";
 import { Segmented } from "./ui/fields.tsx";
-import { messageOf, toast } from "./ui/notice.tsx";
 
 export function Navigation() {
   const isOpen = useSignal(false);
@@ -33,7 +32,7 @@ export function Navigation() {
       }}
     >
       <div class="side-head">
-        <a class="brand" href={BASE}>
+        <a class="brand" href={`${BASE}${home.value}`}>
           <span class="logo" aria-hidden="true" />
           Parley
         </a>
@@ -94,36 +93,33 @@ const SCHEME_NAMES: Readonly<Record<Scheme, string>> = { system: "System", light
 
 /** Counts for all pages of this host. */
 function ThemeSwitch() {
-  const scheme = useSignal(keptScheme());
+  const scheme = useSignal(shownScheme());
+  // The command palette and other tabs change it too.
+  useEffect(() => {
+    const look = (): void => {
+      scheme.value = shownScheme();
+    };
+    addEventListener(SCHEME_CHANGED, look);
+    return () => removeEventListener(SCHEME_CHANGED, look);
+  }, []);
   return (
     <Segmented<Scheme>
       label="Theme"
       value={scheme.value}
       options={SCHEMES.map((one) => [one, SCHEME_NAMES[one]] as const)}
-      onChange={(chosen) => {
-        chooseScheme(chosen);
-        scheme.value = chosen;
-      }}
+      onChange={chooseScheme}
     />
   );
 }
 
 function SignedInAs() {
-  const leave = async (): Promise<void> => {
-    try {
-      await sessions.close();
-      signedOut();
-    } catch (error) {
-      toast(messageOf(error), "bad");
-    }
-  };
   return (
     <div class="signed-in">
       <span class="muted small">
         Signed in as <strong>{session.value?.name}</strong>
         {!mayChange.value && " (read only)"}
       </span>
-      <button type="button" class="small" onClick={leave}>
+      <button type="button" class="small" onClick={signOut}>
         Sign out
       </button>
     </div>

@@ -9,7 +9,7 @@ const KEPT = "parley-scheme";
 /** What the window reports when the choice has changed, for what is painted by scripts. */
 export const SCHEME_CHANGED = "parley-scheme";
 
-export function keptScheme(): Scheme {
+function keptScheme(): Scheme {
   try {
     const kept = localStorage.getItem(KEPT);
     return SCHEMES.find((one) => one === kept) ?? "system";
@@ -17,6 +17,10 @@ export function keptScheme(): Scheme {
     return "system";
   }
 }
+
+/** What the page has now. */
+export const shownScheme = (): Scheme =>
+  SCHEMES.find((one) => one === document.documentElement.dataset.scheme) ?? "system";
 
 /** theme.css has the rest. */
 function apply(scheme: Scheme): void {

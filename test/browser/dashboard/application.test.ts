@@ -26,7 +26,7 @@ const snippetIn = async (page: Page, title: string): Promise<string> =>
 test("an application is created, its secret key works, and it can be deleted", async () => {
   await using dashboard = await open();
   const page = await dashboard.page();
-  await page.getByRole("button", { name: "Application: All applications" }).click();
+  await page.getByRole("button", { name: "Application: shop" }).click();
   await button(page, "New application").click();
   await heading(page, "New application").waitFor();
   await page.getByLabel("Name").fill("Not Allowed");

@@ -53,12 +53,12 @@ const noDialog = (page: Page): Promise<void> => page.locator("dialog").waitFor({
 
 test("from the sign-in form to a new key that works", async () => {
   await using dashboard = await Dashboard.open(browser(), server.url);
-  const page = await dashboard.page();
+  const page = await dashboard.page("/nodes");
   await page.getByLabel("Token").waitFor();
   if ((await focused(page)).name !== "Token") await tabTo(page, "Token");
   await page.keyboard.type(server.adminToken);
   await page.keyboard.press("Enter");
-  await heading(page, "Overview").waitFor();
+  await heading(page, "Nodes").waitFor();
 
   await tabTo(page, /^Application:/, "Shift+Tab");
   await page.keyboard.press("ArrowDown");

@@ -33,14 +33,21 @@ const open = (expected?: RegExp): Promise<Dashboard> =>
 const live = (page: Page) => page.getByRole("main").getByText("Live", { exact: true });
 const events = (page: Page) => page.getByRole("grid", { name: /^Events/ }).getByRole("row");
 
-test("a wrong token is refused with a sentence; the right one opens the overview, and the switcher an application", async () => {
+test("a wrong token is refused with a sentence; the right one opens the only application, and the switcher all of them", async () => {
   await using dashboard = await Dashboard.open(browser(), server.url, { expected: /401/ });
   const page = await dashboard.page();
   await page.getByLabel("Token").fill("admin_wrong");
   await button(page, "Sign in").click();
   await page.getByRole("alert").filter({ hasText: /\w+/ }).waitFor();
   await signInByForm(page, server.adminToken);
+  // The only application is what one has come for. All of them are a choice, which a reload does not take back.
+  await page.waitForURL(/\/dashboard\/apps\/shop$/);
+  await button(page, "Application: shop").click();
+  await page.getByRole("option", { name: "All applications", exact: true }).click();
   await row(page, "Nodes", "ok").waitFor();
+  await page.reload();
+  await row(page, "Nodes", "ok").waitFor();
+  await page.waitForURL(/\/dashboard$/);
   await chooseApp(page, "shop");
   await page.waitForURL(/\/dashboard\/apps\/shop$/);
   await page.getByRole("heading", { name: "Connect your first client" }).waitFor();
@@ -247,6 +254,43 @@ test("the console shows connects, messages and refusals as they come; filters, s
   await page.waitForURL(/peer=alice/);
   await page.getByRole("searchbox", { name: "Search these events" }).fill("no such text");
   await page.getByText("No matching events").waitFor();
+});
+
+test("the console has its events, the chosen one and its place again after Back, and says where some are missing", async () => {
+  // Its session ends here: that of the other tests goes on.
+  const { token } = await server.admin.must<{ token: string }>("POST", "/operators", { name: "Ann", role: "admin" });
+  await using dashboard = await Dashboard.open(browser(), server.url, { token, expected: /401/ });
+  const page = await dashboard.page("/apps/shop/console");
+  await live(page).waitFor();
+  const dora = await world.member("chat/9", { sub: "dora" });
+  const origin = "https://unlisted.example.com";
+  await attempt(server.url, { query: `key=${publishable.keyId}`, headers: { Origin: origin } });
+  const refused = events(page).filter({ hasText: "unlisted.example.com" });
+  await refused.click();
+  const details = page.getByRole("region", { name: "Details of the event" });
+  await link(details, "Why was it refused?").click();
+  await heading(page, "Why not?").waitFor();
+  dora.wire.send({ type: "publish", channel: "chat/9", data: "unseen" });
+  await page.goBack();
+  await details.getByText(origin).waitFor();
+  await refused.waitFor();
+  await page.getByText("Paused").waitFor();
+  await button(page, "Resume").click();
+  await events(page).filter({ hasText: "You left this page at this time." }).waitFor();
+  await live(page).waitFor();
+  dora.wire.send({ type: "publish", channel: "chat/9", data: "seen" });
+  await events(page).filter({ hasText: "publish" }).filter({ hasText: "dora" }).waitFor();
+  // By a link it is the same console, live and with nothing chosen.
+  await button(page, "Pause").click();
+  await go(page, "Channels");
+  await go(page, "Console");
+  await live(page).waitFor();
+  await refused.waitFor();
+  await details.waitFor({ state: "detached" });
+  // The next operator may not be allowed to see them.
+  await button(page, "Sign out").click();
+  await signInByForm(page, token, "Console");
+  await page.getByText("Waiting for events").waitFor();
 });
 
 test("a refusal in the console leads to its explanation", async () => {

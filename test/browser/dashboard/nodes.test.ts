@@ -55,9 +55,8 @@ async function member(server: Server, peerId: string, channel: string): Promise<
 
 test("one node's pages show the peers, channels, events and numbers of all three, and act on all", async () => {
   await using dashboard = await Dashboard.open(browser(), node(0).url);
-  const page = await dashboard.page();
-  await signInByForm(page, node(0).adminToken);
-  await go(page, "Nodes");
+  const page = await dashboard.page("/nodes");
+  await signInByForm(page, node(0).adminToken, "Nodes");
   await page.getByRole("heading", { name: "3 nodes, 3 connections" }).waitFor();
   await eventually(() => page.getByRole("table", { name: "Nodes" }).locator("tbody tr").count(), 3);
   await chooseApp(page, "shop");
@@ -127,8 +126,8 @@ test("every page opens by clicking, whatever the node", async () => {
     // A peer of another node.
     const other = at === 0 ? 1 : 0;
     await using dashboard = await Dashboard.open(browser(), node(at).url);
-    const page = await dashboard.page();
-    await signInByForm(page, node(at).adminToken);
+    const page = await dashboard.page("/nodes");
+    await signInByForm(page, node(at).adminToken, "Nodes");
     for (const name of ["Console", "Why not?", "Nodes", "Audit log", "Operators", "Settings", "Overview"])
       await go(page, name);
     await chooseApp(page, "shop");

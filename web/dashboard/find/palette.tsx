@@ -1,12 +1,13 @@
-/** The command palette: pages, applications, and the keys, channels, peers and rooms of the current application. */
+/** The command palette: pages, actions, applications, and the keys, channels, peers and rooms of the current application. */
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { channelPage, keyPage, peerPage, roomPage } from "../address/links.ts";
 import { BASE, navigate } from "../address/router.ts";
-import { mayChange } from "../api/session.ts";
+import type { App } from "../api/types.ts";
 import { appName, apps, currentApp } from "../live/apps.ts";
 import { useDelayed } from "../live/live.ts";
 import { type Pick, Picker } from "../ui/picker.tsx";
+import { type Action, actions } from "./actions.ts";
 import { useFound, useKeys } from "./found.ts";
 import { matches } from "./matches.ts";
 import { isPaletteOpen } from "./palette-open.ts";
@@ -50,21 +51,46 @@ interface Place extends Recent {
 /** Addresses of links.ts are whole; `navigate` takes what is below /dashboard. */
 const below = (address: string): string => address.slice(BASE.length);
 
+/** Without a choice it is the one that is meant. */
+const onlyApp = (): App | undefined => (apps.value?.length === 1 ? apps.value[0] : undefined);
+
 function pages(): readonly Place[] {
-  const app = currentApp.value && appName.value;
+  const app = currentApp.value ? appName.value : onlyApp()?.name;
   const ofApp = app === undefined ? [] : OF_APP.flatMap(({ entries }) => entries);
   return [
     ...ofApp.map(({ title, to }) => ({ title, detail: app ?? "", to: `/apps/${encodeURIComponent(app ?? "")}${to}` })),
     ...[...OF_SERVICE, OPERATE].flatMap(({ entries }) => entries).map((one) => ({ ...one, detail: "service" })),
-    ...(mayChange.value ? [{ title: "New application", detail: "service", to: "/new-application" }] : []),
   ].map((one) => ({ ...one, group: "Pages" }));
 }
+
+const pickOf = (place: Place): Pick => ({
+  id: `${place.group} ${place.to}`,
+  title: place.title,
+  detail: place.detail,
+  group: place.group,
+  choose: () => {
+    remember(place);
+    close();
+    navigate(place.to);
+  },
+});
+
+const actionPick = ({ title, detail, run }: Action): Pick => ({
+  id: `Actions ${title}`,
+  title,
+  detail,
+  group: "Actions",
+  choose: () => {
+    close();
+    run();
+  },
+});
 
 function Search() {
   const typed = useSignal("");
   const wanted = typed.value.trim();
   const delayed = useDelayed({ value: wanted });
-  const app = currentApp.value;
+  const app = currentApp.value ?? onlyApp();
   const keys = useKeys(app);
   const { of, found, problem } = useFound(app, delayed);
   const name = app?.name ?? "";
@@ -108,24 +134,18 @@ function Search() {
   }));
   const lately = wanted === "" ? recent().map((one) => ({ ...one, group: "Recent" })) : [];
   const pageList = wanted === "" ? pages() : matches(pages(), wanted, ({ title }) => title);
-  const picks = [...lately, ...pageList, ...(wanted === "" ? [] : applications), ...things].map(
-    (place): Pick => ({
-      id: `${place.group} ${place.to}`,
-      title: place.title,
-      detail: place.detail,
-      group: place.group,
-      choose: () => {
-        remember(place);
-        close();
-        navigate(place.to);
-      },
-    }),
-  );
+  const picks = [
+    ...[...lately, ...pageList].map(pickOf),
+    ...matches(actions(app), wanted, ({ title }) => title).map(actionPick),
+    ...[...(wanted === "" ? [] : applications), ...things].map(pickOf),
+  ];
   return (
     <>
       <Picker
         label="Search everything"
-        placeholder={app ? "Pages, applications, keys, channels, peers, rooms" : "Pages and applications"}
+        placeholder={
+          app ? "Pages, actions, applications, keys, channels, peers, rooms" : "Pages, actions and applications"
+        }
         value={typed.value}
         onInput={(value) => (typed.value = value)}
         picks={picks}

@@ -1,6 +1,6 @@
 /** The applications, and the one that the pages are about. */
-import { computed, signal } from "@preact/signals";
-import { matchPath, rawPath } from "../address/router.ts";
+import { batch, computed, signal } from "@preact/signals";
+import { matchPath, navigate, rawPath } from "../address/router.ts";
 import { type ApiError, get } from "../api/client.ts";
 import type { App, List } from "../api/types.ts";
 import { asApiError, CHANGES_EVERY_MS, repeated } from "./live.ts";
@@ -45,8 +45,26 @@ export async function loadApps(signal?: AbortSignal): Promise<void> {
   pages = Math.ceil(all.length / PAGE);
   // What is the same is not drawn again: the switcher may be open.
   const text = JSON.stringify(all);
-  if (text !== shown || !apps.value) apps.value = all;
+  if (text !== shown || !apps.value)
+    batch(() => {
+      const isFirst = !apps.value;
+      apps.value = all;
+      if (isFirst && isArrival()) navigate(home.value, { replace: true });
+    });
   shown = text;
+}
+
+/** The overview of the only application, or of all of them: below /dashboard. */
+export const home = computed(() => {
+  const [only, ...others] = apps.value ?? [];
+  return only && others.length === 0 ? `/apps/${encodeURIComponent(only.name)}` : "/";
+});
+
+/** The dashboard was opened without a page. Who has chosen "All applications" there, and loads it again or goes back to it, stays there. */
+function isArrival(): boolean {
+  if (rawPath.value !== "/") return false;
+  const [loaded] = performance.getEntriesByType("navigation");
+  return !(loaded instanceof PerformanceNavigationTiming) || loaded.type === "navigate";
 }
 
 /** Keeps the list fresh: applications are created and changed elsewhere too. Very long lists less often. Returns how to stop it. */

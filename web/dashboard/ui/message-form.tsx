@@ -1,5 +1,6 @@
 /** A message written by hand: JSON with a check while one types, and the name of its sender. */
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { post } from "../api/client.ts";
 import { Form } from "./dialog.tsx";
 import { Text } from "./fields.tsx";
@@ -13,6 +14,10 @@ interface MessageFormProps {
   readonly done: string;
   readonly onDone?: () => void;
   readonly onCancel?: () => void;
+  /** What `children` say is not complete. */
+  readonly isDisabled?: boolean;
+  /** Fields above: where it goes. */
+  readonly children?: ComponentChildren;
 }
 
 const FROM = /^[\x20-\x7e]{1,128}$/;
@@ -27,7 +32,7 @@ function problemOf(json: string): string | undefined {
   }
 }
 
-export function MessageForm({ path, submit, done, onDone, onCancel }: MessageFormProps) {
+export function MessageForm({ path, submit, done, onDone, onCancel, isDisabled, children }: MessageFormProps) {
   const data = useSignal('{\n  "text": "Hello from the dashboard"\n}');
   const from = useSignal("server");
   const problem = problemOf(data.value);
@@ -42,9 +47,10 @@ export function MessageForm({ path, submit, done, onDone, onCancel }: MessageFor
     <Form
       submit={submit}
       onSubmit={send}
-      isDisabled={problem !== undefined || !isFromValid}
+      isDisabled={isDisabled === true || problem !== undefined || !isFromValid}
       {...(onCancel && { onCancel })}
     >
+      {children}
       <Text label="Data (JSON)" rows={5} value={data.value} error={problem} onInput={(value) => (data.value = value)} />
       <Text
         label="From"

@@ -1,15 +1,19 @@
 /** The channels of an application that have subscribers now. */
+import { useSignal } from "@preact/signals";
 import { channelPage, keysPage } from "../../address/links.ts";
 import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
 import { query, segment } from "../../api/client.ts";
+import { mayChange } from "../../api/session.ts";
 import type { ActiveChannel, Key, List } from "../../api/types.ts";
 import { retentionText } from "../../drafts/rule-draft.ts";
 import { useDelayed, useKept, useList, useLive } from "../../live/live.ts";
 import { useOrigin } from "../../live/origin.ts";
 import { bytes, rate, whole } from "../../text/format.ts";
+import { Dialog } from "../../ui/dialog.tsx";
 import { DownloadCsv } from "../../ui/download.tsx";
-import { Search } from "../../ui/fields.tsx";
+import { Search, Text } from "../../ui/fields.tsx";
 import { ListFoot } from "../../ui/list-foot.tsx";
+import { MessageForm } from "../../ui/message-form.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -111,7 +115,36 @@ export function Channels({ at: { app = "" } }: { readonly at: PageParameters }) 
         />
         <ListFoot list={list} what={isBusiest ? "busiest channels" : "channels"} />
       </Card>
+      {parameters.value.has("publish") && mayChange.value && <PublishTest app={app} />}
     </Page>
+  );
+}
+
+/** From the command palette: a channel has the same form on its page. */
+function PublishTest({ app }: { readonly app: string }) {
+  const channel = useSignal(parameters.value.get("publish") ?? "");
+  const close = (): void => setParameters({ publish: "" }, { isPassing: true });
+  const name = channel.value.trim();
+  return (
+    <Dialog title="Publish a test message" onClose={close}>
+      <MessageForm
+        path={`/apps/${segment(app)}/channels/${segment(name)}/publish`}
+        submit="Publish"
+        done={`Published to ${name}.`}
+        isDisabled={name === ""}
+        onDone={close}
+        onCancel={close}
+      >
+        <Text
+          label="Channel"
+          value={channel.value}
+          onInput={(value) => (channel.value = value)}
+          placeholder="chat/42"
+          isRequired
+          autoFocus
+        />
+      </MessageForm>
+    </Dialog>
   );
 }
 
@@ -140,7 +173,7 @@ function NoChannels({ app }: { readonly app: string }) {
           </>
         )}
       </Empty>
-      {key && <Snippet text={snippet(key, origin, "js")} what="the program" />}
+      {key && <Snippet text={snippet(key, origin, "client")} what="the program" />}
     </>
   );
 }

@@ -1,6 +1,6 @@
 /** Operators: people and programs with a token of their own for the dashboard and the control plane. */
 import { useSignal } from "@preact/signals";
-import type { PageParameters } from "../../address/router.ts";
+import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
 import { post, remove, segment } from "../../api/client.ts";
 import { mayChange, session } from "../../api/session.ts";
 import type { OperatorRow, Role } from "../../api/types.ts";
@@ -25,7 +25,6 @@ export function Operators(_: { readonly at: PageParameters }) {
     everyMs: CHANGES_EVERY_MS,
     idOf: ({ _id }) => _id,
   });
-  const isCreating = useSignal(false);
   const columns: readonly Column<OperatorRow>[] = [
     {
       title: "Name",
@@ -82,7 +81,7 @@ export function Operators(_: { readonly at: PageParameters }) {
         <>
           <DownloadCsv name="operators" columns={columns} rows={data ?? []} all={hasMore ? all : undefined} />
           {mayChange.value && (
-            <button type="button" class="primary" onClick={() => (isCreating.value = true)}>
+            <button type="button" class="primary" onClick={() => setParameters({ create: "1" }, { isPassing: true })}>
               New operator
             </button>
           )}
@@ -127,7 +126,9 @@ export function Operators(_: { readonly at: PageParameters }) {
           </dd>
         </dl>
       </Card>
-      {isCreating.value && <NewOperator onCreated={reload} onClose={() => (isCreating.value = false)} />}
+      {parameters.value.has("create") && mayChange.value && (
+        <NewOperator onCreated={reload} onClose={() => setParameters({ create: "" }, { isPassing: true })} />
+      )}
     </Page>
   );
 }
