@@ -51,7 +51,7 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
     return this.byId.get(peerId)?.state ?? null;
   }
 
-  /** At most 4 KB; `null` removes it. It is set again after a reconnect. */
+  /** At most 4 KiB; `null` removes it. It is set again after a reconnect. */
   set(state: S | null): Promise<void> {
     return this.say(this, state);
   }

@@ -54,7 +54,7 @@ export function recordingExtraEndpoints(
     endpoint({
       ...sent,
       path: "/api/v1/upload/:id/thumbnail",
-      summary: `Set the thumbnail of a recording while its upload is open: a JPEG of at most ${THUMBNAIL_MAX_BYTES / 1024} KB. Only the image itself is kept`,
+      summary: `Set the thumbnail of a recording while its upload is open: a JPEG of at most ${THUMBNAIL_MAX_BYTES / 1024} KiB. Only the image itself is kept`,
       bodyType: "image/jpeg",
       response: () => z.object({ bytes: z.int().describe("How many bytes are kept") }).meta({ id: "KeptThumbnail" }),
       problems: [...problems, "upload_complete", "body_too_large"],

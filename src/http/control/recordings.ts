@@ -207,7 +207,7 @@ export function adminRecordingEndpoints(
             .literal("1")
             .optional()
             .describe(
-              `1: an answer to Range has at most ${FILE_PIECE_BYTES / 1024} KB. Browsers open six connections, and a player of many files would hold them all`,
+              `1: an answer to Range has at most ${FILE_PIECE_BYTES / 1024} KiB. Browsers open six connections, and a player of many files would hold them all`,
             ),
         }),
       ...FILE_ANSWER,

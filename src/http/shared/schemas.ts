@@ -84,8 +84,8 @@ export const retirePrevious = lazily(() =>
   z.boolean().describe("After a leak: every earlier secret ends now, regardless of graceSec.").optional(),
 );
 
-/** For descriptions: 4096 → "4 KB". */
-export const kilobytes = (bytes: number): string => `${bytes / KIB} KB`;
+/** For descriptions: 4096 → "4 KiB". */
+export const kilobytes = (bytes: number): string => `${bytes / KIB} KiB`;
 
 export const unixSeconds = lazily(() => z.int().meta({ description: "Unix seconds" }));
 

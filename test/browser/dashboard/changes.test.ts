@@ -64,7 +64,7 @@ test("rooms, meetings, recordings, keys, operators, applications and the audit",
     rooms.getByRole("option", { name: "cinema" }).waitFor({ state: "detached" }),
     row(operators, "Operators", "Carol").waitFor({ state: "detached" }),
     row(keys, "Keys", "Ticket office").waitFor({ state: "detached" }),
-    recordings.getByText("of 3 GB").waitFor(),
+    recordings.getByText("of 3 GiB").waitFor(),
   ]);
   expect(await recordings.getByLabel("Days to keep recordings").inputValue()).toBe("30");
 });

@@ -19,7 +19,7 @@ test.each<[Partial<RecordedEvent>, string]>([
 });
 
 test.each<[Partial<TailEvent>, string]>([
-  [{ kind: "send", to: "bob", bytes: 2048, data: { a: "<b>" } }, 'to bob · 2 KB · {"a":"<b>"}'],
+  [{ kind: "send", to: "bob", bytes: 2048, data: { a: "<b>" } }, 'to bob · 2 KiB · {"a":"<b>"}'],
   [{ kind: "publish", bytes: 5 }, "5 B"],
   [{ kind: "dropped", count: 1 }, "1 event is missing here: more arrived than this page could show."],
   [{ kind: "refuse", code: "constructor", address: "::1" }, "constructor · from ::1"],

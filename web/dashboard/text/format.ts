@@ -35,9 +35,9 @@ export function rate(value: number): string {
   return value < 100 ? value.toFixed(1).replace(/\.0$/, "") : WHOLE.format(value);
 }
 
-const SIZES = ["B", "KB", "MB", "GB", "TB"] as const;
+const SIZES = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
-/** 61440 → "60 KB". KB are 1,024 bytes. */
+/** 61440 → "60 KiB", as the command line says it. */
 export function bytes(value: number): string {
   let size = value;
   let at = 0;

@@ -33,7 +33,7 @@ type Look = ChartProps & Required<Pick<ChartProps, "format" | "isSpark" | "heigh
 
 const variable = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Steps of an axis in bytes: 1 B to 1 TB. */
+/** Steps of an axis in bytes: 1 B to 1 TiB. */
 const BYTE_STEPS = Array.from({ length: 41 }, (_, power) => 2 ** power);
 
 const none = (): null => null;

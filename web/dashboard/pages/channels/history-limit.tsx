@@ -7,7 +7,7 @@ import { ByteLimit } from "../../ui/byte-limit.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { toast } from "../../ui/notice.tsx";
 
-const MB = 1024 * 1024;
+const MIB = 1024 * 1024;
 
 interface HistoryLimitProps {
   readonly app: App;
@@ -37,9 +37,9 @@ export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
       title="Stored history"
       used={stored?.bytes}
       limit={app.maxHistoryBytes}
-      unit={MB}
-      least={MB}
-      label="History limit (MB)"
+      unit={MIB}
+      least={MIB}
+      label="History limit (MiB)"
       what={`${counted(stored?.messages ?? 0, "messages")} of ${counted(stored?.streams ?? 0, "channels")}.`}
       atLimit="At the limit, the oldest messages of the largest channel are deleted."
       onSubmit={ask}

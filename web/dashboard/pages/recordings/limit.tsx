@@ -21,7 +21,7 @@ export const RecordingLimit = ({ app, storage }: RecordingLimitProps) => (
     limit={app.maxRecordingBytesTotal}
     unit={1024 ** 3}
     least={0}
-    label="Storage limit (GB)"
+    label="Storage limit (GiB)"
     what={`${counted(storage?.recordings ?? 0, "recordings")}${storage?.uploading ? `, and ${bytes(storage.uploading)} that arrive now` : ""}.`}
     atLimit="At the limit, nothing more is accepted until you delete recordings. None are deleted automatically."
     onSubmit={async (most) => {
