@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { violations } from "../support/axe.ts";
-import { browserForTests, button, Dashboard, dialog, heading } from "../support/dashboard.ts";
+import { browserForTests, button, Dashboard, dialog, heading, toast } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
@@ -82,6 +82,85 @@ test.each([1440, 360])(
     expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
   },
 );
+
+test("with several applications, the dashboard starts with all of them", async () => {
+  await using dashboard = await signedIn();
+  const page = await dashboard.page();
+  await button(page, "Application: All applications").waitFor();
+  expect(new URL(page.url()).pathname).toBe("/dashboard");
+});
+
+test("the palette opens dialogs, publishes, switches the theme and signs out", async () => {
+  // Its session ends here: that of the other tests goes on.
+  const { token } = await server.admin.must<{ token: string }>("POST", "/operators", { name: "Ann", role: "admin" });
+  await using dashboard = await Dashboard.open(browser(), server.url, { token, expected: /401/ });
+  const page = await dashboard.page("/apps/shop/channels/chat%2Flobby");
+  await heading(page, "chat/lobby").waitFor();
+  const palette = dialog(page, "Search everything");
+  const act = async (typed: string): Promise<void> => {
+    await page.keyboard.press("Control+k");
+    await palette.getByRole("combobox").fill(typed);
+    await palette.getByRole("group", { name: "Actions" }).getByRole("option").first().waitFor();
+    await page.keyboard.press("Enter");
+    await palette.waitFor({ state: "detached" });
+  };
+  await act("publish");
+  const message = dialog(page, "Publish a test message");
+  // It was opened on the page of this channel.
+  expect(await message.getByLabel("Channel").inputValue()).toBe("chat/lobby");
+  await button(message, "Publish").click();
+  await toast(page, "Published to chat/lobby.").waitFor();
+  await message.waitFor({ state: "detached" });
+  await act("new room");
+  await heading(page, "New room").waitFor();
+  for (const [typed, title] of [
+    ["new key", "Create a key"],
+    ["new webhook", "Create a webhook"],
+    ["new operator", "New operator"],
+  ] as const) {
+    await act(typed);
+    await page.getByRole("dialog", { name: title }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.waitForURL(({ search }) => search === "");
+  }
+  await act("theme to dark");
+  await eventually(() => page.getByRole("radio", { name: "Dark" }).isChecked(), true);
+  await act("sign out");
+  await page.getByLabel("Token").waitFor();
+});
+
+test("the palette offers an operator of role read only what that role may do", async () => {
+  const { token } = await server.admin.must<{ token: string }>("POST", "/operators", { name: "Reader", role: "read" });
+  await using dashboard = await Dashboard.open(browser(), server.url, { token });
+  const page = await dashboard.page("/apps/shop");
+  await heading(page, "Overview").waitFor();
+  await page.keyboard.press("Control+k");
+  const actions = dialog(page, "Search everything").getByRole("group", { name: "Actions" }).getByRole("option");
+  await eventually(
+    () => actions.locator(".pick-title").allTextContents(),
+    ["Switch theme to light", "Switch theme to dark", "Sign out"],
+  );
+});
+
+test.each(["mouse", "keyboard", "touch"] as const)("what a term means is shown by %s", async (means) => {
+  await using dashboard = await signedIn(means === "touch" ? 360 : 1440);
+  const page = await dashboard.page("/apps/shop");
+  const term = button(page, "What is “Frame to publish”?");
+  const meaning = page.getByRole("tooltip").filter({ hasText: "99 of 100 did" });
+  await term.waitFor();
+  await eventually(() => meaning.count(), 0);
+  if (means === "mouse") await term.hover();
+  else if (means === "keyboard") await term.focus();
+  // As browsers report a finger: a click, without a pointer that stays.
+  else await term.dispatchEvent("click");
+  await meaning.waitFor();
+  // All of it is in view, whatever is around the button.
+  const box = await meaning.boundingBox();
+  expect(box && box.x >= 0 && box.x + box.width <= (means === "touch" ? 360 : 1440)).toBe(true);
+  expect(await violations(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await eventually(() => meaning.count(), 0);
+});
 
 test("a column sorts a table, both ways and not at all, and the address has it", async () => {
   await using dashboard = await signedIn();

@@ -86,7 +86,7 @@ const outlineOf = (page: Page): Promise<string[]> =>
       (one) => {
         const read = one.cloneNode(true);
         // Marks and counts that screen readers leave out.
-        for (const hidden of read.querySelectorAll("[aria-hidden=true]")) hidden.remove();
+        for (const hidden of read.querySelectorAll("[aria-hidden=true], [popover]")) hidden.remove();
         return one.tagName.toLowerCase() + " " + read.textContent.trim();
       }),
   ]`);

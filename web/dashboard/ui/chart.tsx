@@ -8,6 +8,7 @@ import { bytes, clock, short } from "../text/format.ts";
 import { Card } from "./page.tsx";
 import { Mark } from "./plot-mark.ts";
 import { type ChartProps, type Line, plotOptions } from "./plot-options.ts";
+import { Term } from "./term.tsx";
 
 const formatOf = ({ format, isBytes }: Pick<ChartProps, "format" | "isBytes">): ((value: number) => string) =>
   format ?? (isBytes ? bytes : short);
@@ -126,11 +127,13 @@ function Legend({ times, lines, unit, ...formats }: LegendProps) {
 interface ChartCardProps extends ChartProps {
   readonly title: string;
   readonly unit: string;
+  /** What its title means, for those who do not know. */
+  readonly meaning?: string | undefined;
 }
 
 /** A chart with its title and legend. */
-export const ChartCard = ({ title, unit, ...chart }: Omit<ChartCardProps, "label">) => (
-  <Card title={title} aside={<Legend {...chart} unit={unit} />}>
+export const ChartCard = ({ title, unit, meaning, ...chart }: Omit<ChartCardProps, "label">) => (
+  <Card title={meaning ? <Term name={title} meaning={meaning} /> : title} aside={<Legend {...chart} unit={unit} />}>
     <Chart label={unit ? `${title}, ${unit}` : title} {...chart} />
   </Card>
 );

@@ -4,6 +4,8 @@ import type { Value } from "../text/csv.ts";
 
 export interface Column<T> {
   readonly title: string;
+  /** What the title means, for those who do not know. */
+  readonly meaning?: string;
   readonly cell: (row: T) => ComponentChildren;
   /** What the column is sorted by, and what a CSV file has. A column without it has neither. */
   readonly value?: (row: T) => Value;

@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { whole } from "../text/format.ts";
 import type { Column } from "./columns.ts";
 import { ColumnTitle, isSortable, useSorted } from "./sorting.tsx";
+import { Term } from "./term.tsx";
 
 export type { Column } from "./columns.ts";
 
@@ -24,6 +25,8 @@ interface TableProps<T> {
   readonly isFixed?: boolean;
   readonly hasMore?: boolean;
   readonly loadMore?: () => void;
+  /** Rows of the whole list, if they are known. */
+  readonly total?: number | undefined;
   /** The parameter of the address that has what the rows are sorted by. Absent: they stay in their order. */
   readonly sortIn?: string;
   /** Columns that the call itself sorts by, and how the parameter names them. */
@@ -58,6 +61,7 @@ export function Table<T>({
   isFixed,
   hasMore,
   loadMore,
+  total,
   sortIn,
   sortedByCall,
   onLook,
@@ -125,6 +129,7 @@ export function Table<T>({
                 ) : (
                   column.title
                 )}
+                {column.meaning && <Term name={column.title} meaning={column.meaning} isBare />}
               </th>
             ))}
           </tr>
@@ -145,7 +150,9 @@ export function Table<T>({
         </tbody>
       </table>
       {isMixed && hasMore && (
-        <p class="list-foot muted small">Sorted among the {whole(rows.length)} loaded; scroll for more.</p>
+        <p class="list-foot muted small">
+          Sorted among the {whole(rows.length)} loaded{total !== undefined && ` of ${whole(total)}`}; scroll for more.
+        </p>
       )}
       {hasMore && !isVirtual && (
         <button type="button" class="more" onClick={loadMore}>

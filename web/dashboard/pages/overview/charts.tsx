@@ -6,9 +6,11 @@ import { currentApp } from "../../live/apps.ts";
 import type { AskedSeries } from "../../live/series.ts";
 import { type Total, totalOf } from "../../live/totals.ts";
 import { rate, short, whole } from "../../text/format.ts";
+import { TERMS } from "../../text/terms.ts";
 import { Chart, ChartCard } from "../../ui/chart.tsx";
 import type { ChartProps, Line } from "../../ui/plot-options.ts";
 import { RANGE_TITLES } from "../../ui/range.tsx";
+import { Term } from "../../ui/term.tsx";
 import { countOf } from "./refusals.tsx";
 
 const METRICS = [
@@ -48,6 +50,8 @@ interface NumberOf {
   readonly show: (value: number) => readonly [value: string, unit: string];
   /** What the number is; absent: the newest value. */
   readonly of?: (series: Series) => number;
+  /** What the title means, for those who do not know. */
+  readonly meaning?: string;
   /** More than none is worth a look: it leads to the list of refused connects. */
   readonly isBad?: boolean;
 }
@@ -60,18 +64,19 @@ const NUMBERS: readonly NumberOf[] = [
     title: "Frame to publish, p99",
     metric: "p99Ms",
     show: (value) => [rate(value), "ms"],
+    meaning: TERMS.frameToPublish,
   },
 ];
 
 export const Numbers = ({ data, range }: Part) => (
   <div class="numbers">
-    {NUMBERS.map(({ title, metric, show, of, isBad }) => {
+    {NUMBERS.map(({ title, metric, show, of, isBad, meaning }) => {
       const total = totalOf(data[metric], range);
       const value = of ? of(data[metric]) : newest(total);
       const [text, unit] = value === undefined ? ["–", ""] : show(value);
       return (
         <section key={metric} class="card stat">
-          <h2 class="muted small">{title}</h2>
+          <h2 class="muted small">{meaning ? <Term name={title} meaning={meaning} /> : title}</h2>
           <div>
             {isBad && value ? (
               <a class="value bad" href={refusalsPage(currentApp.value?.name, { kind: "refuse" })}>
@@ -104,6 +109,7 @@ interface LineOf extends Omit<Line, "values"> {
 interface ChartOf {
   readonly title: string;
   readonly unit: string;
+  readonly meaning?: string;
   readonly lines: readonly LineOf[];
   readonly axis?: Pick<ChartProps, "format" | "leastTop" | "isBytes">;
 }
@@ -119,6 +125,7 @@ const FURTHER: readonly ChartOf[] = [
   {
     title: "Messages",
     unit: "/s",
+    meaning: TERMS.deliveries,
     lines: [
       { metric: "messages", title: "Messages in", color: "--accent" },
       { metric: "deliveries", title: "Deliveries out", color: "--good", isDashed: true },
@@ -141,6 +148,7 @@ const FURTHER: readonly ChartOf[] = [
   {
     title: "Frame to publish",
     unit: "the slowest node",
+    meaning: TERMS.frameToPublish,
     lines: [
       { metric: "p50Ms", title: "p50", color: "--accent" },
       { metric: "p99Ms", title: "p99", color: "--warn", isDashed: true },
@@ -150,6 +158,7 @@ const FURTHER: readonly ChartOf[] = [
   {
     title: "Errors",
     unit: "error frames/s",
+    meaning: TERMS.errorFrames,
     lines: [{ metric: "errors", title: "Errors", color: "--bad", isFilled: true }],
   },
 ];
@@ -160,6 +169,7 @@ function SeriesChart({ chart, data, range, heightPx }: Part & { readonly chart: 
     <ChartCard
       title={chart.title}
       unit={chart.unit}
+      meaning={chart.meaning}
       times={totals[0]?.times ?? []}
       lines={chart.lines.map((line, at) => ({ ...line, values: totals[at]?.values ?? [] }))}
       heightPx={heightPx}

@@ -9,6 +9,7 @@ import type { PeerConnection, PeerDetail } from "../../api/types.ts";
 import { useKept, useLive } from "../../live/live.ts";
 import type { CsvColumn } from "../../text/csv.ts";
 import { clock, day, exactTime, rate, whole } from "../../text/format.ts";
+import { TERMS } from "../../text/terms.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -39,6 +40,7 @@ const columnsOf = (app: string): readonly Column<PeerConnection>[] => [
   },
   {
     title: "Frames/s",
+    meaning: TERMS.framesPerSec,
     value: ({ framesPerSec }) => framesPerSec,
     cell: ({ framesPerSec }) => rate(framesPerSec),
     isNumber: true,

@@ -7,6 +7,7 @@ import type { BlockedPeer, ListedPeer } from "../../api/types.ts";
 import { CHANGES_EVERY_MS, useDelayed, useKept, useList } from "../../live/live.ts";
 import type { CsvColumn } from "../../text/csv.ts";
 import { whole } from "../../text/format.ts";
+import { TERMS } from "../../text/terms.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Search, Segmented } from "../../ui/fields.tsx";
 import { ListFoot } from "../../ui/list-foot.tsx";
@@ -101,7 +102,7 @@ function Connected({ app, choice }: ListProps) {
   });
   const rows = useKept(list.data);
   return (
-    <Page title="Peers" isReady={rows !== undefined} error={list.error} isComplete={list.isComplete}>
+    <Page title="Peers" intro={TERMS.peer} isReady={rows !== undefined} error={list.error} isComplete={list.isComplete}>
       <div class="toolbar">
         {choice}
         <Search

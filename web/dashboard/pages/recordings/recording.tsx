@@ -8,9 +8,11 @@ import { mayChange } from "../../api/session.ts";
 import { CHANGES_EVERY_MS, useList, useLive } from "../../live/live.ts";
 import { recordingsPath, sourceOf } from "../../live/recordings.ts";
 import { bytes, duration, exactTime, position } from "../../text/format.ts";
+import { TERMS } from "../../text/terms.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { Notice, toast } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
+import { Term } from "../../ui/term.tsx";
 import { Copy, Name } from "../../ui/values.tsx";
 import { Missing } from "../not-found.tsx";
 import { RecordingTable } from "./meeting-recordings.tsx";
@@ -87,6 +89,13 @@ function askToDelete(app: string, { _id, participantUsername: name, sizeInBytes 
   });
 }
 
+const MEANINGS: Readonly<Record<string, string>> = {
+  Mended: TERMS.mended,
+  Completed: TERMS.completed,
+  meetingSession: TERMS.meetingSession,
+  participantSession: TERMS.participantSession,
+};
+
 function Facts({ app, of: one }: { readonly app: string; readonly of: RecordingDetail }) {
   const { meeting, roomName, startTime, endTime, mended } = one;
   const facts: readonly (readonly [name: string, value: ComponentChildren] | false)[] = [
@@ -131,7 +140,10 @@ function Facts({ app, of: one }: { readonly app: string; readonly of: RecordingD
     <dl class="facts">
       {facts
         .filter((fact) => fact !== false)
-        .flatMap(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`}>{value}</dd>])}
+        .flatMap(([name, value]) => [
+          <dt key={name}>{MEANINGS[name] ? <Term name={name} meaning={MEANINGS[name]} /> : name}</dt>,
+          <dd key={`${name} value`}>{value}</dd>,
+        ])}
     </dl>
   );
 }

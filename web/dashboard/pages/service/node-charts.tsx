@@ -3,6 +3,7 @@ import type { Series } from "../../api/types.ts";
 import { byNode } from "../../live/by-node.ts";
 import { type AskedSeries, useSeries } from "../../live/series.ts";
 import { rate } from "../../text/format.ts";
+import { TERMS } from "../../text/terms.ts";
 import { ChartCard } from "../../ui/chart.tsx";
 import { chosenRange } from "../../ui/range.tsx";
 
@@ -18,8 +19,8 @@ const LOOKS = [
 const CHARTS = [
   { metric: "connections", title: "Connections by node", unit: "", leastTop: 5 },
   { metric: "messages", title: "Messages in by node", unit: "/s" },
-  { metric: "p99Ms", title: "Frame to publish by node, p99", unit: "", leastTop: 0.1 },
-  { metric: "errors", title: "Errors by node", unit: "/s" },
+  { metric: "p99Ms", title: "Frame to publish by node, p99", unit: "", meaning: TERMS.frameToPublish, leastTop: 0.1 },
+  { metric: "errors", title: "Errors by node", unit: "/s", meaning: TERMS.errorFrames },
 ] as const;
 type Metric = (typeof CHARTS)[number]["metric"];
 

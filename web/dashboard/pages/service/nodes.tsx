@@ -4,6 +4,7 @@ import { type Imbalance, imbalanceOf } from "../../live/imbalance.ts";
 import { type SeenNode, useNodes } from "../../live/nodes.ts";
 import { useOrigin } from "../../live/origin.ts";
 import { bytes, percent, rate, whole } from "../../text/format.ts";
+import { TERMS } from "../../text/terms.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { NodeLinks } from "../../ui/node-badges.tsx";
 import { Empty, Notice } from "../../ui/notice.tsx";
@@ -61,6 +62,7 @@ const COLUMNS: readonly Column<SeenNode>[] = [
   },
   {
     title: "Loop lag",
+    meaning: TERMS.loopLag,
     rem: 6.5,
     isNumber: true,
     isMinor: true,
@@ -82,7 +84,7 @@ const COLUMNS: readonly Column<SeenNode>[] = [
     value: ({ version }) => version,
     cell: (node) => <Name>{node.version}</Name>,
   },
-  { title: "Links", width: 16, value: linksOf, cell: (node) => <NodeLinks node={node} /> },
+  { title: "Links", meaning: TERMS.links, width: 16, value: linksOf, cell: (node) => <NodeLinks node={node} /> },
 ];
 
 const counted = (count: number, noun: string): string => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
@@ -96,7 +98,7 @@ export function Nodes(_: { readonly at: PageParameters }) {
   return (
     <Page
       title="Nodes"
-      intro="CPU is a percentage of one core. Loop lag is the longest delay of the event loop in the last few seconds."
+      intro="CPU is a percentage of one core."
       isReady={data !== undefined}
       error={error}
       isComplete={isComplete}

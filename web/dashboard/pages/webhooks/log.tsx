@@ -7,6 +7,7 @@ import { mayChange } from "../../api/session.ts";
 import type { Webhook, WebhookDelivery } from "../../api/webhook-types.ts";
 import { CHANGES_EVERY_MS, useKept, useList } from "../../live/live.ts";
 import { whole } from "../../text/format.ts";
+import { TERMS } from "../../text/terms.ts";
 import { outcomeOf } from "../../text/webhook-text.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Segmented, Select } from "../../ui/fields.tsx";
@@ -152,7 +153,15 @@ const columnsOf = (resend: (one: WebhookDelivery) => Promise<void>): readonly Co
       </>
     ),
   },
-  { title: "Number", rem: 6, isNumber: true, isMinor: true, value: ({ seq }) => seq, cell: ({ seq }) => whole(seq) },
+  {
+    title: "Number",
+    meaning: TERMS.deliveryNumber,
+    rem: 7,
+    isNumber: true,
+    isMinor: true,
+    value: ({ seq }) => seq,
+    cell: ({ seq }) => whole(seq),
+  },
   {
     title: "Attempt",
     rem: 6,
