@@ -4,6 +4,7 @@ import { newRoom } from "../../conformance/raw/support/rooms.ts";
 import { Backend, sha256, webm } from "../../support/recordings.ts";
 import { IS_FULL } from "../../support/slack.ts";
 import { browserForTests, button, Dashboard, dialog, go, heading, link, row, toast } from "../support/dashboard.ts";
+import { eventually } from "../support/eventually.ts";
 import { filesLoaded, hasData, lengthOf, longAudio, play, seek } from "../support/playing.ts";
 import { dashboardServer, newShop, recordedVideo } from "../support/seeds.ts";
 
@@ -57,13 +58,33 @@ test("a recording is found, played, downloaded and deleted; the others are selec
   await button(page.locator(".card").filter({ hasText: "Retention" }), "Save").click();
   await button(page.getByRole("dialog"), "Change the retention").click();
   await toast(page, "Recordings are kept 30 days.").waitFor();
-  await page.getByLabel("Storage limit (GB)").fill("2.5");
+  await page.getByLabel("Storage limit (GiB)").fill("2.5");
   await button(page.locator(".card").filter({ hasText: "Storage" }), "Save").click();
-  await toast(page, "The storage limit is now 2.5 GB.").waitFor();
+  await toast(page, "The storage limit is now 2.5 GiB.").waitFor();
   expect(await server.admin.must("GET", `/apps/${world.app._id}`)).toMatchObject({
     retentionDays: 30,
     maxRecordingBytesTotal: 2.5 * 1024 ** 3,
   });
+});
+
+test("a long list says that only what is loaded is sorted, until all of it is", async () => {
+  const long = await newShop(server, "long");
+  const room = await long.backend.room("standup");
+  // A page of the list has 100.
+  for (let at = 0; at < 120; at += 20)
+    await Promise.all(
+      Array.from({ length: 20 }, (_, of) =>
+        long.backend.record({ room, participantUsername: `Person ${String(at + of).padStart(3, "0")}` }),
+      ),
+    );
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/long/recordings?sort=-name");
+  await page.getByText("Sorted among the 100 loaded of 120; scroll for more.").waitFor();
+  const first = page.getByRole("table", { name: "Recordings" }).locator("tbody a.name").first();
+  await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
+  await page.getByText(/^Sorted among/).waitFor({ state: "detached" });
+  await page.evaluate("scrollTo(0, 0)");
+  await eventually(() => first.textContent(), "Person 119");
 });
 
 test.if(IS_FULL)("the recordings of a meeting are on its page, and seeking in one does not load it whole", async () => {

@@ -1,6 +1,5 @@
 /** The recordings of an application: find, play, download, delete. */
 import { useComputed, useSignal } from "@preact/signals";
-import { playbackPage } from "../../address/links.ts";
 import { parameters } from "../../address/router.ts";
 import { query, remove } from "../../api/client.ts";
 import type { Recording } from "../../api/room-types.ts";
@@ -8,19 +7,17 @@ import { mayChange } from "../../api/session.ts";
 import type { App } from "../../api/types.ts";
 import { currentApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, isSettled, type LiveList, useDelayed, useKept, useList } from "../../live/live.ts";
-import { filters, recordingsPath, sourceOf } from "../../live/recordings.ts";
-import type { CsvColumn } from "../../text/csv.ts";
-import { bytes, exactTime, position, whole } from "../../text/format.ts";
+import { filters, recordingsPath } from "../../live/recordings.ts";
+import { bytes, whole } from "../../text/format.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Empty, toast } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
-import { Badge, Name, Time } from "../../ui/values.tsx";
+import { Table } from "../../ui/table.tsx";
 import { NotFound } from "../not-found.tsx";
+import { columnsOf, FILE_COLUMNS } from "./columns.tsx";
 import { RecordingFilters } from "./filters.tsx";
 import { RecordingLimit } from "./limit.tsx";
-import { PlayLink } from "./meeting-recordings.tsx";
 import { Retention } from "./retention.tsx";
 
 export function Recordings() {
@@ -72,6 +69,8 @@ function RecordingsOf({ app }: { readonly app: App }) {
         <Table
           label="Recordings"
           isVirtual
+          sortIn="sort"
+          total={list.total}
           rows={rows ?? []}
           keyOf={({ _id }) => _id}
           hasMore={list.hasMore}
@@ -171,8 +170,10 @@ function deleteThese(
     title: `Delete ${plural(these.length)}`,
     text: (
       <p>
-        {these.length === 1 ? `That of ${these[0]?.participantUsername} is` : `${plural(these.length)} are`} deleted
-        with {bytes(size)} of files. Links to {these.length === 1 ? "it" : "them"} end. This cannot be undone.
+        {these.length === 1
+          ? `That of ${these[0]?.participantUsername ?? ""} is`
+          : `${plural(these.length)} are`}{" "}
+        deleted with {bytes(size)} of files. Links to {these.length === 1 ? "it" : "them"} end. This cannot be undone.
       </p>
     ),
     submit: `Delete ${plural(these.length)}`,
@@ -225,78 +226,4 @@ function deleteMatching({ app, root, list: { total = 0, reload }, given, clear }
       await reload();
     },
   });
-}
-
-/** A CSV file has everything that the call says of a recording. */
-const FILE_COLUMNS: readonly CsvColumn<Recording>[] = [
-  { title: "Name", value: ({ participantUsername }) => participantUsername },
-  { title: "Room", value: ({ room, roomName }) => roomName ?? room },
-  { title: "Source", value: sourceOf },
-  { title: "Started", value: ({ startTime }) => startTime, isTime: true },
-  { title: "Ended", value: ({ endTime }) => endTime, isTime: true },
-  { title: "Seconds", value: ({ startTime, endTime }) => endTime - startTime },
-  { title: "Seconds of speech", value: ({ speechMs }) => (speechMs === undefined ? undefined : speechMs / 1000) },
-  { title: "Bytes", value: ({ sizeInBytes }) => sizeInBytes },
-  { title: "Completed", value: ({ completed }) => completed, isTime: true },
-  { title: "File", value: ({ downloadName }) => downloadName },
-  { title: "Id", value: ({ _id }) => _id },
-  { title: "meetingSession", value: ({ meetingSession }) => meetingSession },
-  { title: "participantSession", value: ({ participantSession }) => participantSession },
-];
-
-interface RowActions {
-  readonly isChosen: (one: Recording) => boolean;
-  readonly choose: (one: Recording, isOn: boolean) => void;
-}
-
-function columnsOf(app: string, { isChosen, choose }: RowActions): readonly Column<Recording>[] {
-  const mark: Column<Recording> = {
-    title: "Select",
-    rem: 4.5,
-    cell: (one) => (
-      <label class="pick">
-        <span class="hidden-text">
-          Select {one.participantUsername}, {sourceOf(one)}, {exactTime(one.startTime)}
-        </span>
-        <input type="checkbox" checked={isChosen(one)} onChange={(event) => choose(one, event.currentTarget.checked)} />
-      </label>
-    ),
-  };
-  return [
-    ...(mayChange.value ? [mark] : []),
-    {
-      title: "Name",
-      cell: (one) => <PlayLink app={app} of={one} />,
-      below: (one) => (
-        <>
-          <Time at={one.startTime} /> · {position(one.endTime - one.startTime)} · {sourceOf(one)} ·{" "}
-          {one.roomName ?? one.room}
-        </>
-      ),
-    },
-    {
-      title: "Meeting",
-      rem: 6,
-      isMinor: true,
-      cell: (one) => (
-        <a
-          href={playbackPage(app, one.meetingSession)}
-          aria-label={`Play all of the meeting with ${one.participantUsername}, ${exactTime(one.startTime)}`}
-        >
-          Play all
-        </a>
-      ),
-    },
-    { title: "Room", width: 16, isMinor: true, cell: ({ room, roomName }) => <Name>{roomName ?? room}</Name> },
-    { title: "Source", rem: 8, isMinor: true, cell: (one) => <Badge>{sourceOf(one)}</Badge> },
-    { title: "Started", rem: 8, isMinor: true, cell: ({ startTime }) => <Time at={startTime} /> },
-    {
-      title: "Length",
-      rem: 6,
-      isNumber: true,
-      isMinor: true,
-      cell: ({ startTime, endTime }) => position(endTime - startTime),
-    },
-    { title: "Size", rem: 6, isNumber: true, isMinor: true, cell: ({ sizeInBytes }) => bytes(sizeInBytes) },
-  ];
 }
