@@ -19,6 +19,7 @@ import "../live/totals.ts";
 import "../pages/keys/snippets.ts";
 import "../pages/not-found.tsx";
 import "../text/format.ts";
+import "../text/in-text.ts";
 import "../text/terms.ts";
 import "../ui/bar.tsx";
 import "../ui/byte-limit.tsx";

@@ -3,6 +3,7 @@ import * as close from "../../../src/protocol/close.ts";
 import { REALTIME_CODES } from "../../../src/protocol/codes.ts";
 import type { RecordedEvent, TailEvent } from "../api/types.ts";
 import { bytes, whole } from "./format.ts";
+import { inText } from "./in-text.ts";
 
 type Role = "good" | "warn" | "bad" | "accent" | "";
 
@@ -106,7 +107,7 @@ const joined = (parts: readonly (string | false | undefined)[]): string => parts
 
 /** An event of the flight recorder as a sentence; names are marked by quotes. */
 export function sentenceOf({ kind, channel, code, count, keyId }: RecordedEvent): string {
-  const on = channel === undefined ? "" : ` “${channel}”`;
+  const on = channel === undefined ? "" : ` “${inText(channel)}”`;
   const meaning = meaningOf(code);
   const why = `${code === undefined ? "" : ` with ${code}`}${meaning ? `: ${lowered(meaning)}` : ""}.`;
   switch (kind) {

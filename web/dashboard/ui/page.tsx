@@ -6,6 +6,7 @@ import type { ApiError } from "../api/client.ts";
 import { freshness } from "../live/freshness.ts";
 import { isPassing, retryNow } from "../live/live.ts";
 import { clock } from "../text/format.ts";
+import { inText } from "../text/in-text.ts";
 import { Notice } from "./notice.tsx";
 
 interface PageProps {
@@ -39,7 +40,7 @@ export function Page({
 }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · Parley`;
+    document.title = `${inText(title)} · Parley`;
   }, [title]);
   // Actions may need the data too: with the sentence below them they come at once, so that it does not move.
   const isShown = isReady || error !== undefined;

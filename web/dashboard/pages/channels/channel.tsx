@@ -8,6 +8,7 @@ import { retentionText } from "../../drafts/rule-draft.ts";
 import { currentApp } from "../../live/apps.ts";
 import { useList, useLive } from "../../live/live.ts";
 import { bytes, rate, whole } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { Segmented } from "../../ui/fields.tsx";
 import { MessageForm } from "../../ui/message-form.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -60,7 +61,7 @@ export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageP
         {appId && <ChannelMessages app={appId} channel={channel} />}
         {mayChange.value && (
           <Card title="Publish a test message">
-            <MessageForm path={`${path}/publish`} submit="Publish" done={`Published to ${channel}.`} />
+            <MessageForm path={`${path}/publish`} submit="Publish" done={`Published to ${inText(channel)}.`} />
           </Card>
         )}
       </div>

@@ -9,6 +9,7 @@ import { retentionText } from "../../drafts/rule-draft.ts";
 import { useDelayed, useKept, useList, useLive } from "../../live/live.ts";
 import { useOrigin } from "../../live/origin.ts";
 import { bytes, rate, whole } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Search, Text } from "../../ui/fields.tsx";
@@ -130,7 +131,7 @@ function PublishTest({ app }: { readonly app: string }) {
       <MessageForm
         path={`/apps/${segment(app)}/channels/${segment(name)}/publish`}
         submit="Publish"
-        done={`Published to ${name}.`}
+        done={`Published to ${inText(name)}.`}
         isDisabled={name === ""}
         onDone={close}
         onCancel={close}
@@ -149,7 +150,7 @@ function PublishTest({ app }: { readonly app: string }) {
 }
 
 const NoMatch = ({ contains }: { readonly contains: string }) => (
-  <Empty title={`No channel with subscribers has “${contains}” in its name.`}>
+  <Empty title={`No channel with subscribers has “${inText(contains)}” in its name.`}>
     Names are case-sensitive. A channel exists while a client is subscribed to it.
   </Empty>
 );

@@ -9,6 +9,7 @@ import { type Retention, retentionText } from "../../drafts/rule-draft.ts";
 import { currentApp } from "../../live/apps.ts";
 import { useKept, useLive, type WholeList } from "../../live/live.ts";
 import { bytes } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { confirm, nameToType } from "../../ui/dialog.tsx";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { JsonCell, JsonDialog, type ShownJson } from "../../ui/json.tsx";
@@ -93,7 +94,7 @@ export function ChannelHistory({ app, channel, path, keeps, connections }: Chann
   };
   const ask = (): void =>
     confirm({
-      title: `Delete the history of ${channel}`,
+      title: `Delete the history of ${inText(channel)}`,
       text: (
         <p>
           This deletes all messages stored for this channel, and cannot be undone. Its subscribers reconnect. New
@@ -107,7 +108,7 @@ export function ChannelHistory({ app, channel, path, keeps, connections }: Chann
         await remove(call);
         if (before === "") await live.reload();
         else setParameters({ before: "" }, { isPassing: true });
-        toast(`The history of ${channel} is deleted.`);
+        toast(`The history of ${inText(channel)} is deleted.`);
       },
     });
   // The last part of the page: it comes whole, so that nothing in it moves.

@@ -10,6 +10,7 @@ import { currentApp } from "../../live/apps.ts";
 import { useLive } from "../../live/live.ts";
 import { meaningOf } from "../../text/event-text.ts";
 import { clock, day } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { Form } from "../../ui/dialog.tsx";
 import { Field, Select, Text } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notice.tsx";
@@ -154,7 +155,7 @@ function KeyFacts({ app, keyId }: { readonly app: App; readonly keyId: string })
   if (!data || data.app !== app._id) return null;
   const { label, allowedOrigins = [] } = data;
   return (
-    <Card title={`Key ${label ?? keyId}`}>
+    <Card title={`Key ${inText(label ?? keyId)}`}>
       <p>
         Allowed origins: {allowedOrigins.length === 0 ? "none" : <code>{allowedOrigins.join(" ")}</code>}. Add one only
         if the page is yours.

@@ -9,6 +9,7 @@ import { linesOf, narrowed } from "../../drafts/scope.ts";
 import { nameOfApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, useLive } from "../../live/live.ts";
 import { whole } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { confirm, Dialog, Form, isTyped, nameToType, TypedName } from "../../ui/dialog.tsx";
 import { Notice, toast } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -78,7 +79,7 @@ function closing({ connections }: KeyRow): string {
 
 function revoke(key: KeyRow, path: string, reload: () => Promise<void>): void {
   confirm({
-    title: `Revoke ${nameOf(key)}`,
+    title: `Revoke ${inText(nameOf(key))}`,
     text: (
       <p>
         {closing(key)} Every further connect{key.type === "secret" ? ", token and REST call" : ""} with this key is
@@ -241,7 +242,7 @@ function EditKey({ edited, path, onSaved, onClose }: EditKeyProps) {
     onClose();
   };
   return (
-    <Dialog title={`Edit ${edited.label ?? "the key"}`} onClose={onClose}>
+    <Dialog title={`Edit ${inText(edited.label ?? "the key")}`} onClose={onClose}>
       <Form
         submit={isNarrower ? "Save and narrow the key" : "Save"}
         isDanger={isNarrower}

@@ -12,6 +12,7 @@ import { useOrigin } from "../../live/origin.ts";
 import { REFRESH_MS } from "../../live/series.ts";
 import type { CsvColumn } from "../../text/csv.ts";
 import { short, whole } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Search } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
@@ -210,7 +211,7 @@ const columnsOf = (app: string, traffic: TrafficOf): readonly Column<Key>[] => [
         </span>
       </div>
     ),
-    below: ({ type, channelPatterns }) => `${type} · ${channelPatterns.join(" ")}`,
+    below: ({ type, channelPatterns }) => `${type} · ${inText(channelPatterns.join(" "))}`,
   },
   {
     title: "Type",

@@ -11,6 +11,7 @@ import { recordingsPath } from "../../live/recordings.ts";
 import { MeetingPlayer } from "../../playback/meeting-player.ts";
 import { type Speech, type Timeline, timelineOf } from "../../playback/timeline.ts";
 import { exactTime } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { Empty, Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Controls } from "./controls.tsx";
@@ -36,7 +37,7 @@ export function Playback({ at }: { readonly at: PageParameters }) {
   const name = row?.roomName ?? rows[0]?.roomName;
   return (
     <Page
-      title={name ? `Playback of ${name}` : "Playback"}
+      title={name ? `Playback of ${inText(name)}` : "Playback"}
       isReady={isReady}
       error={recordings.error ?? speech.error}
       intro={

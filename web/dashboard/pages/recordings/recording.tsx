@@ -8,6 +8,7 @@ import { mayChange } from "../../api/session.ts";
 import { CHANGES_EVERY_MS, useList, useLive } from "../../live/live.ts";
 import { recordingsPath, sourceOf } from "../../live/recordings.ts";
 import { bytes, duration, exactTime, position } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { TERMS } from "../../text/terms.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { Notice, toast } from "../../ui/notice.tsx";
@@ -28,7 +29,7 @@ export function Recording({ at }: { readonly at: PageParameters }) {
   const address = addressOf(`${path}/file`);
   return (
     <Page
-      title={data ? `Recording of ${data.participantUsername}` : "Recording"}
+      title={data ? `Recording of ${inText(data.participantUsername)}` : "Recording"}
       isReady={data !== undefined}
       error={error}
       missing={
@@ -77,13 +78,13 @@ export function Recording({ at }: { readonly at: PageParameters }) {
 
 function askToDelete(app: string, { _id, participantUsername: name, sizeInBytes }: Row): void {
   confirm({
-    title: `Delete the recording of ${name}`,
+    title: `Delete the recording of ${inText(name)}`,
     text: <p>It is deleted with its file of {bytes(sizeInBytes)}. Links to it end. This cannot be undone.</p>,
     submit: "Delete the recording",
     isDanger: true,
     run: async () => {
       await remove(`${recordingsPath(app)}/${segment(_id)}`);
-      toast(`The recording of ${name} is deleted.`);
+      toast(`The recording of ${inText(name)} is deleted.`);
       navigate(recordingsPath(app));
     },
   });

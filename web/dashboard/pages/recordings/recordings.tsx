@@ -9,6 +9,7 @@ import { currentApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, isSettled, type LiveList, useDelayed, useKept, useList } from "../../live/live.ts";
 import { filters, recordingsPath } from "../../live/recordings.ts";
 import { bytes, whole } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Empty, toast } from "../../ui/notice.tsx";
@@ -171,7 +172,7 @@ function deleteThese(
     text: (
       <p>
         {these.length === 1
-          ? `That of ${these[0]?.participantUsername ?? ""} is`
+          ? `That of ${inText(these[0]?.participantUsername ?? "")} is`
           : `${plural(these.length)} are`}{" "}
         deleted with {bytes(size)} of files. Links to {these.length === 1 ? "it" : "them"} end. This cannot be undone.
       </p>

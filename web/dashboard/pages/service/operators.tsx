@@ -5,6 +5,7 @@ import { post, remove, segment } from "../../api/client.ts";
 import { mayChange, session } from "../../api/session.ts";
 import type { OperatorRow, Role } from "../../api/types.ts";
 import { CHANGES_EVERY_MS, useList } from "../../live/live.ts";
+import { inText } from "../../text/in-text.ts";
 import { confirm, Dialog, Form } from "../../ui/dialog.tsx";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Select, Text } from "../../ui/fields.tsx";
@@ -136,7 +137,7 @@ export function Operators(_: { readonly at: PageParameters }) {
 function revoke({ _id, name }: OperatorRow, reload: () => Promise<void>): void {
   const isOwn = name === session.value?.name;
   confirm({
-    title: `Revoke ${name}?`,
+    title: `Revoke ${inText(name)}?`,
     text: `The token stops working at once on every node, and its sessions and open streams end. ${
       isOwn ? "This is the operator you are signed in as: you will be signed out. " : ""
     }This cannot be undone; a new operator gets a new token.`,
@@ -144,7 +145,7 @@ function revoke({ _id, name }: OperatorRow, reload: () => Promise<void>): void {
     isDanger: true,
     run: async () => {
       await remove(`/operators/${segment(_id)}`);
-      toast(`${name} has been revoked.`);
+      toast(`${inText(name)} has been revoked.`);
       await reload();
     },
   });
@@ -195,7 +196,7 @@ const NewToken = ({
   readonly of: OperatorRow;
   readonly onClose: () => void;
 }) => (
-  <Dialog title={`The token of ${name}`} onClose={onClose}>
+  <Dialog title={`The token of ${inText(name)}`} onClose={onClose}>
     <div class="form">
       <Notice kind="warn">
         Copy the token before you close this: it is shown only once. The service keeps only a hash of it.

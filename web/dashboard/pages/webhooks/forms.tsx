@@ -5,6 +5,7 @@ import { BASE, navigate } from "../../address/router.ts";
 import { patch, post } from "../../api/client.ts";
 import type { CreatedWebhook, Webhook } from "../../api/webhook-types.ts";
 import { bodyOf, changesOf, draftOf, EMPTY, isValid } from "../../drafts/webhook-draft.ts";
+import { inText } from "../../text/in-text.ts";
 import { nameOf } from "../../text/webhook-text.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
 import { toast } from "../../ui/notice.tsx";
@@ -82,7 +83,7 @@ export function EditWebhook({ edited, path, onSaved, onClose }: EditWebhookProps
     onClose();
   };
   return (
-    <Dialog title={`Edit ${nameOf(edited)}`} isWide onClose={onClose}>
+    <Dialog title={`Edit ${inText(nameOf(edited))}`} isWide onClose={onClose}>
       <Form
         submit="Save"
         isDisabled={!isValid(draft.value) || Object.keys(changes).length === 0}

@@ -7,6 +7,7 @@ import { mayChange } from "../../api/session.ts";
 import type { Webhook as WebhookRow } from "../../api/webhook-types.ts";
 import { CHANGES_EVERY_MS, useLive } from "../../live/live.ts";
 import { whole } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { nameOf, shown } from "../../text/webhook-text.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { messageOf, toast } from "../../ui/notice.tsx";
@@ -96,7 +97,7 @@ function Switch({ of: row, path, reload }: SwitchProps) {
   };
   const ask = (): void =>
     confirm({
-      title: `Disable ${nameOf(row)}`,
+      title: `Disable ${inText(nameOf(row))}`,
       text: <p>Nothing is sent until you enable it, and events in the meantime are not stored for it.</p>,
       submit: "Disable the webhook",
       isDanger: true,
@@ -116,7 +117,7 @@ function Switch({ of: row, path, reload }: SwitchProps) {
 function askToDelete(row: WebhookRow, path: string, app: string): void {
   const { waiting } = row.health;
   confirm({
-    title: `Delete ${nameOf(row)}`,
+    title: `Delete ${inText(nameOf(row))}`,
     text: (
       <p>
         Its secret, its log and {waiting === 0 ? "its waiting events" : `its ${whole(waiting)} waiting events`} are
@@ -127,7 +128,7 @@ function askToDelete(row: WebhookRow, path: string, app: string): void {
     isDanger: true,
     run: async () => {
       await remove(path);
-      toast(`${nameOf(row)} is deleted.`);
+      toast(`${inText(nameOf(row))} is deleted.`);
       navigate(`/apps/${segment(app)}/webhooks`);
     },
   });
