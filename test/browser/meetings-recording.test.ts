@@ -56,6 +56,33 @@ test("two people are recorded: the mark, who started it, and nothing before they
   for (const { startTime, endTime } of list) expect(endTime - startTime).toBeGreaterThanOrEqual(5);
 });
 
+test("a person who is removed: the page stops sending and says what is kept, and that is listed", async () => {
+  const url = await rooms().room(ROOM);
+  // One part may be on its way.
+  const ada = await rooms().visit(url, { expected: /403|409/ });
+  await ada.enter("Ada");
+  const host = await rooms().visit(`${url}#token=${await rooms().token(url, { isAdmin: true, name: "Hana" })}`);
+  await host.button("Join").click();
+  await host.inside();
+  await startsRecording(host);
+  await agreesAndStays(ada);
+  await recordsFor(ada, 6);
+  const refused: number[] = [];
+  ada.context.on("response", (response) => response.status() >= 400 && refused.push(response.status()));
+  await host.choose("People");
+  await host.button("Remove Ada").click();
+  await host.page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }).click();
+  await ada.heading("You were removed from the meeting").waitFor();
+  await ada.page.getByText("Your recording ended with your visit.").first().waitFor();
+  expect(await ada.page.locator(".notice.warn").count()).toBe(0);
+  const [{ participantUsername = "", startTime = 0, endTime = 0 } = {}] = await recordingsOf(rooms().app, url, 1);
+  expect(participantUsername).toBe("Ada");
+  expect(endTime - startTime).toBeGreaterThanOrEqual(3);
+  // Nothing is tried again: a part, and what belongs to it.
+  expect(refused.length).toBeLessThanOrEqual(2);
+  expect(rooms().server.output).not.toContain('"level":"error"');
+});
+
 test.if(IS_FULL)(
   "a room that records by itself: entering needs a click on the notice, also with autoJoin; a reload makes two recordings",
   async () => {

@@ -82,6 +82,14 @@ export const recordingStates = (enter: Enter): Readonly<Record<string, State>> =
     await drawn();
     fakes.uploads.pending.value = { runs: 0, seconds: 0, bytes: 0 };
   },
+  "removed-recorded": async (fakes) => {
+    await recorded(fakes, enter);
+    fakes.uploads.pending.value = { runs: 1, seconds: 2, bytes: 380_000 };
+    fakes.room().emit("ended", "removed");
+    await drawn();
+    fakes.uploads.fail("refused");
+    fakes.uploads.pending.value = { runs: 0, seconds: 0, bytes: 0 };
+  },
   "ended-uploading": async (fakes) => {
     await recorded(fakes, enter);
     fakes.uploads.pending.value = { runs: 1, seconds: 3, bytes: 500_000 };

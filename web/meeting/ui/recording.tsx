@@ -75,11 +75,11 @@ const FAILURES: Readonly<Record<Failure, TextKey>> = {
 export function RecordingProblems({ isRemoved = false }: { readonly isRemoved?: boolean }) {
   const { recording, uploads } = useVisit();
   const failure = recording.own.failure.value;
-  // Its last part comes too late then: that is no fault.
-  const isCut = isRemoved && failure === "refused";
+  // Its last part comes too late then: that is no fault, and `UploadStatus` says it.
+  const isFault = failure !== undefined && !(isRemoved && failure === "refused");
   return (
     <div role="alert" class="problems">
-      {failure && <p class={isCut ? "muted" : "notice warn"}>{t(isCut ? "recordingCut" : FAILURES[failure])}</p>}
+      {isFault && <p class="notice warn">{t(FAILURES[failure])}</p>}
       {!failure && uploads.isInMemory.value && <p class="notice warn">{t("recordingInMemory")}</p>}
     </div>
   );
@@ -102,11 +102,13 @@ export function UploadStatus({ done = "", isRemoved = false }: UploadStatusProps
   const failure = recording.own.failure.value;
   if (!hadRuns.current && !failure && done === "") return null;
   const isUploaded = hadRuns.current && !failure;
+  // Of a person who was removed, nothing is taken any more: whether the last part was refused, or the upload was complete before it.
+  const end = isRemoved ? t("recordingCut") : isUploaded ? t("uploadDone") : "";
   const rest = bytes > 0 ? t("uploadRest", { time: duration(Math.max(1, seconds)) }) : t("uploadFinishing");
   return (
     <div class="upload">
       {/* Only that it waits and that it is done is read aloud, not every second. */}
-      <p class="muted">{runs > 0 ? rest : isUploaded ? t("uploadDone") : done}</p>
+      <p class="muted">{runs > 0 ? rest : end || done}</p>
       {runs > 0 && (
         <progress
           class="upload-bar"
@@ -116,7 +118,7 @@ export function UploadStatus({ done = "", isRemoved = false }: UploadStatusProps
         />
       )}
       <p class="hidden-text" role="status">
-        {runs > 0 ? t("uploadProgress") : isUploaded ? t("uploadDone") : ""}
+        {runs > 0 ? t("uploadProgress") : end}
       </p>
       <RecordingProblems isRemoved={isRemoved} />
     </div>
