@@ -2,11 +2,13 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { missingBrowser } from "../browser/support/chromium.ts";
 import { browserForTests, Dashboard } from "../browser/support/dashboard.ts";
+import { longMeeting, playsLongMeeting } from "../browser/support/long-meeting.ts";
 import { filesLoaded, hasData, lengthOf, longAudio, play, seek } from "../browser/support/playing.ts";
 import { newApplication } from "../support/application.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { Backend } from "../support/recordings.ts";
 import { type S3Service, startS3 } from "../support/s3.ts";
+import { IS_FULL } from "../support/slack.ts";
 
 setDefaultTimeout(90_000);
 
@@ -39,3 +41,18 @@ test.skipIf(browser === undefined)("a long recording plays, also from near its e
   expect(loaded.ranges.filter((range) => /^bytes=[1-9]\d*-/.test(range)).length).toBeGreaterThan(0);
   expect(loaded.bytes).toBeLessThan(file.length / 2);
 });
+
+test.skipIf(browser === undefined || !IS_FULL)(
+  "a whole meeting of an hour plays in step, and is sought in",
+  async () => {
+    if (!browser) return;
+    const backend = new Backend(await newApplication(server));
+    const meeting = await longMeeting(backend);
+    let loaded: { readonly bytes: number } | undefined;
+    await playsLongMeeting(browser(), server, backend.app.name, meeting, async (page) => {
+      loaded = await filesLoaded(page);
+    });
+    expect(loaded?.bytes).toBeLessThan(meeting.bytes / 2);
+  },
+  240_000,
+);
