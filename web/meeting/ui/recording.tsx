@@ -102,7 +102,7 @@ export function UploadStatus({ done = "", isRemoved = false }: UploadStatusProps
   const failure = recording.own.failure.value;
   if (!hadRuns.current && !failure && done === "") return null;
   const isUploaded = hadRuns.current && !failure;
-  // Of a person who was removed, nothing is taken any more: whether the last part was refused, or the upload was complete before it.
+  // The service takes nothing more from a person who was removed: whether the last part was refused, or the upload was complete before it.
   const end = isRemoved ? t("recordingCut") : isUploaded ? t("uploadDone") : "";
   const rest = bytes > 0 ? t("uploadRest", { time: duration(Math.max(1, seconds)) }) : t("uploadFinishing");
   return (
