@@ -155,10 +155,16 @@ const columnsOf = (app: string): readonly Column<Meeting>[] => [
         <Name href={meetingPage(app, one._id)}>{one.roomName}</Name> <RecordingMark of={one} isShort />
       </span>
     ),
+    below: (one) => (
+      <>
+        <Time at={one.startTime} />, {duration(lengthOf(one))}
+      </>
+    ),
   },
   {
     title: "Started",
     rem: 7.5,
+    isMedium: true,
     value: ({ startTime }) => startTime,
     isTime: true,
     cell: ({ startTime }) => <Time at={startTime} />,

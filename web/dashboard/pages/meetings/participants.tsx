@@ -31,30 +31,33 @@ const STACKED_MAX = 60;
 export function Participants({ app, room, roomName, rows, isNow = false, empty, reload }: ParticipantsProps) {
   // In a record of a meeting, what counts is the time on the clock.
   const at = (time: number) => (isNow ? <Time at={time} /> : <span title={exactTime(time)}>{clock(time * 1000)}</span>);
+  const isStacked = rows.length <= STACKED_MAX;
   const columns: readonly (Column<Participant> | false)[] = [
-    { title: "Name", cell: (one) => <Who of={one} /> },
+    { title: "Name", cell: (one) => <Who of={one} />, ...(!isStacked && { below: timesOf }) },
     {
       title: "User ID",
       width: isNow ? 18 : 13,
       isMedium: true,
       cell: ({ externalUserId }) => (externalUserId === undefined ? "–" : <Name>{externalUserId}</Name>),
     },
-    { title: "Joined", rem: 7.25, cell: ({ startTime }) => at(startTime) },
+    { title: "Joined", rem: isNow ? 7.25 : 5.5, isMedium: true, cell: ({ startTime }) => at(startTime) },
     {
       title: "Stayed",
       rem: 7,
       isNumber: true,
-      cell: ({ startTime, endTime }) => duration((endTime ?? nowSeconds.value) - startTime),
+      isMedium: true,
+      cell: (one) => stayOf(one),
     },
     !isNow && {
       title: "Left",
-      rem: 7.25,
+      rem: 5.5,
       isMinor: true,
       cell: ({ endTime }) => (endTime === undefined ? "–" : at(endTime)),
     },
     !isNow && {
       title: "State",
-      width: 14,
+      rem: 8.75,
+      isMedium: true,
       cell: ({ endReason }) => (endReason === undefined ? <Badge kind="good">inside</Badge> : END_REASONS[endReason]),
     },
     mayChange.value &&
@@ -81,11 +84,18 @@ export function Participants({ app, room, roomName, rows, isNow = false, empty, 
       rows={rows}
       keyOf={({ _id }) => _id}
       isVirtual
-      isStacked={rows.length <= STACKED_MAX}
+      isStacked={isStacked}
       empty={empty}
     />
   );
 }
+
+const stayOf = ({ startTime, endTime }: Participant): string => duration((endTime ?? nowSeconds.value) - startTime);
+
+const timesOf = (one: Participant): string =>
+  [clock(one.startTime * 1000), stayOf(one), one.endReason === undefined ? "inside" : END_REASONS[one.endReason]].join(
+    " · ",
+  );
 
 const Who = ({ of: { name, isAdmin, isGuest } }: { readonly of: Participant }) => (
   <span class="row tight">
