@@ -127,6 +127,15 @@ test("where the columns are left out, a second line says on what, and when", asy
   expect(await page.locator(".second-line").filter({ visible: true }).count()).toBe(0);
 });
 
+test("a key of many patterns is no taller on a phone than others", async () => {
+  const channelPatterns = Array.from({ length: 30 }, (_, at) => `tenant-${at}/**`);
+  const key = await server.admin.createPublishable(shop.world.app._id, { label: "All tenants", channelPatterns });
+  await using dashboard = await Dashboard.open(browser(), server.url, { width: 360, token: server.adminToken });
+  const page = await dashboard.page(`/apps/${shop.name}/keys`);
+  const line = page.getByRole("row", { name: key.label ?? "" }).locator(".second-line");
+  await line.getByText("tenant-0/** tenant-1/** and 28 more").waitFor();
+});
+
 test.if(isFull)("the longest of the times in the audit is not cut", async () => {
   await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken });
   const page = await dashboard.page("/audit");

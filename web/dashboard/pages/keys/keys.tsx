@@ -196,6 +196,14 @@ function Messages({ of: one, isKnown }: { readonly of: KeyTraffic | undefined; r
   );
 }
 
+/** Patterns that a row of a phone has room for. */
+const BELOW_MAX = 2;
+
+function firstOf(patterns: readonly string[]): string {
+  const more = patterns.length - BELOW_MAX;
+  return `${patterns.slice(0, BELOW_MAX).join(" ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
 const columnsOf = (app: string, traffic: TrafficOf): readonly Column<Key>[] => [
   {
     title: "Key",
@@ -211,7 +219,7 @@ const columnsOf = (app: string, traffic: TrafficOf): readonly Column<Key>[] => [
         </span>
       </div>
     ),
-    below: ({ type, channelPatterns }) => `${type} · ${inText(channelPatterns.join(" "))}`,
+    below: ({ type, channelPatterns }) => `${type} · ${inText(firstOf(channelPatterns))}`,
   },
   {
     title: "Type",
