@@ -170,7 +170,7 @@ test("a webhook is created, tested, followed as it fails and recovers, disabled 
     .first()
     .waitFor();
   await link(page, "All webhooks of shop").click();
-  await row(page, "Webhooks", "Orders").getByText("switched off").waitFor();
+  await row(page, "Webhooks", "Orders").getByText("switched off").filter({ visible: true }).waitFor();
   await link(page, "Orders").press("Enter");
   await button(page, "Enable").press("Enter");
   await toast(page, "The webhook is enabled.").waitFor();

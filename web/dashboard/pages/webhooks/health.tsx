@@ -18,28 +18,34 @@ const Since = ({ at }: { readonly at: number }) => (
   </time>
 );
 
-/** The badge, and below it since when, why, how many wait and how many were dropped. */
-export function HealthCell({ of: webhook }: { readonly of: Webhook }) {
-  const { why, since } = healthOf(webhook);
+/** Why it fails, how many wait and how many were dropped. */
+export function healthDetails(webhook: Webhook): string[] {
+  const { why } = healthOf(webhook);
   const { waiting, failed, dropped } = webhook.health;
   const counts = [
     [waiting, "waiting"],
     [failed, "failed"],
     [dropped, "dropped"],
   ] as const;
-  const rest = [
+  return [
     ...(why === undefined ? [] : [why]),
     ...counts.filter(([count]) => count > 0).map(([count, what]) => `${whole(count)} ${what}`),
   ];
+}
+
+/** The badge, and below it since when, and the details. On phones those are below the name. */
+export function HealthCell({ of: webhook }: { readonly of: Webhook }) {
+  const { since } = healthOf(webhook);
+  const details = healthDetails(webhook);
   return (
     <div class="values">
       <HealthBadge of={webhook} />
       {since && (
-        <span class="muted small">
+        <span class="muted small medium">
           <Since at={since} />
         </span>
       )}
-      {rest.length > 0 && <span class="muted small">{rest.join(" · ")}</span>}
+      {details.length > 0 && <span class="muted small medium">{details.join(" · ")}</span>}
     </div>
   );
 }

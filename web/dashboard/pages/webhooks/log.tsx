@@ -135,7 +135,7 @@ const NoDeliveries = ({ of: webhook, isFiltered }: { readonly of: Webhook; reado
 const columnsOf = (resend: (one: WebhookDelivery) => Promise<void>): readonly Column<WebhookDelivery>[] => [
   {
     title: "Status",
-    rem: 7,
+    rem: 7.4,
     value: outcomeOf,
     cell: (one) => <Badge kind={one.succeeded ? "good" : "bad"}>{outcomeOf(one)}</Badge>,
   },

@@ -16,7 +16,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Name, Time, Values } from "../../ui/values.tsx";
 import { NotFound } from "../not-found.tsx";
 import { CreateWebhook } from "./forms.tsx";
-import { HealthCell } from "./health.tsx";
+import { HealthCell, healthDetails } from "./health.tsx";
 
 export function Webhooks() {
   const app = currentApp.value;
@@ -82,8 +82,8 @@ function WebhooksOf({ app }: { readonly app: App }) {
 const NoWebhooks = ({ create }: { readonly create: () => void }) => (
   <Empty title="This application has no webhooks yet.">
     <p>
-      A webhook tells your backend who came and went, that a meeting has ended, or that a recording is ready. URLs that
-      rooms name appear here, too, once they are called.
+      A webhook tells your backend when someone joins or leaves, a meeting ends or a recording is ready. The URLs that
+      you set in rooms appear here too, once they are called.
     </p>
     {mayChange.value && (
       <p class="spaced">
@@ -121,14 +121,18 @@ const columnsOf = (app: string): readonly Column<Webhook>[] => [
         )}
       </div>
     ),
-    below: ({ health: { lastSuccess } }) =>
-      lastSuccess === null ? (
-        "never delivered"
-      ) : (
-        <>
-          delivered <Time at={lastSuccess} />
-        </>
-      ),
+    below: (one) => (
+      <>
+        {one.health.lastSuccess === null ? (
+          "never delivered"
+        ) : (
+          <>
+            delivered <Time at={one.health.lastSuccess} />
+          </>
+        )}
+        {healthDetails(one).map((detail) => ` · ${detail}`)}
+      </>
+    ),
   },
   { title: "Health", width: 26, value: ({ health }) => health.state, cell: (one) => <HealthCell of={one} /> },
   {
