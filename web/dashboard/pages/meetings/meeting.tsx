@@ -94,7 +94,7 @@ function Facts({ app, meeting }: { readonly app: string; readonly meeting: Meeti
       <dd>{endTime === undefined ? <span class="muted">in progress</span> : exactTime(endTime)}</dd>
       <dt>Lasted</dt>
       <dd>{duration((endTime ?? nowSeconds.value) - startTime)}</dd>
-      <dt>meetingSession</dt>
+      <dt>Meeting session</dt>
       <dd class="row">
         <code>{_id}</code> <Copy text={_id} what="id of the meeting" />
       </dd>

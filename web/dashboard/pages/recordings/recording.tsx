@@ -42,12 +42,12 @@ export function Recording({ at }: { readonly at: PageParameters }) {
         data &&
         mayChange.value && (
           <>
-            <button type="button" class="danger" onClick={() => askToDelete(app, data)}>
-              Delete …
-            </button>
             <a class="button" href={`${address}?download=1`} download={data.downloadName}>
               Download
             </a>
+            <button type="button" class="danger" onClick={() => askToDelete(app, data)}>
+              Delete …
+            </button>
           </>
         )
       }
@@ -133,9 +133,9 @@ function Facts({ app, of: one }: { readonly app: string; readonly of: RecordingD
     mended !== undefined && ["Mended", mended ? "yes" : "no, seeking may not work"],
     ["Completed", exactTime(one.completed)],
     ["File", <code key="file">{one.downloadName}</code>],
-    ["Id", <Id key="id" of={one._id} what="id of the recording" />],
-    ["meetingSession", <Id key="meeting" of={one.meetingSession} what="meetingSession" />],
-    ["participantSession", <Id key="participant" of={one.participantSession} what="participantSession" />],
+    ["ID", <Id key="id" of={one._id} what="id of the recording" />],
+    ["Meeting session", <Id key="meeting" of={one.meetingSession} what="meetingSession" />],
+    ["Participant session", <Id key="participant" of={one.participantSession} what="participantSession" />],
   ];
   return (
     <dl class="facts">

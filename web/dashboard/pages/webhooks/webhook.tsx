@@ -178,7 +178,7 @@ function Facts({ of: row }: { readonly of: WebhookRow }) {
         <dd>
           {MADE_BY[kind]}, <Time at={created} />
         </dd>
-        <dt>Id</dt>
+        <dt>ID</dt>
         <dd class="row">
           <code>{_id}</code> <Copy text={_id} what="id of the webhook" />
         </dd>
