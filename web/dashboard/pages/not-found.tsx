@@ -11,14 +11,16 @@ import { Card, Page } from "../ui/page.tsx";
 
 export const NotFound = () => (
   <Page title="Page not found">
-    <Empty title="Check the address for typing errors.">
-      <a href={BASE}>Go to the overview</a>
-    </Empty>
+    <Card>
+      <Empty title="Check the address for typing errors.">
+        <a href={BASE}>Go to the overview</a>
+      </Empty>
+    </Card>
   </Page>
 );
 
 /** More than this many names would not be read. */
-const LISTED_MAX = 30;
+const LISTED_MAX = 10;
 
 export function NoApplication({ name }: { readonly name: string }) {
   const all = apps.value ?? [];
@@ -38,7 +40,7 @@ export function NoApplication({ name }: { readonly name: string }) {
                   {one.name}
                 </a>,
               ])}
-              {all.length > LISTED_MAX && ` and ${all.length - LISTED_MAX} more, in the list on the left`}
+              {all.length > LISTED_MAX && ` and ${all.length - LISTED_MAX} more, under "All applications"`}
             </p>
           )}
           <p class="row centered">

@@ -93,8 +93,8 @@ const NoRecordings = ({ isFiltered }: { readonly isFiltered: boolean }) =>
     <Empty title="No recordings match these filters." />
   ) : (
     <Empty title="No recordings yet.">
-      Record a meeting: turn on <code>enableRecording</code> of its room for a button inside, or <code>recordRoom</code>{" "}
-      to record from the first second. Your backend can upload files too, with <code>POST /api/v1/recording</code>.
+      To record meetings, edit a room: choose "Hosts can record", or "Record from the start". Your backend can upload
+      files too, with <code>POST /api/v1/recording</code>.
     </Empty>
   );
 

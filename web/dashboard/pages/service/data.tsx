@@ -44,7 +44,7 @@ export function Data(_: { readonly at: PageParameters }) {
           title="What is kept"
           aside={
             <span class="row">
-              {isEstimated(data) && "About: estimated, or at least"}
+              {isEstimated(data) && '"About": an estimate, or a minimum'}
               <DownloadCsv name="data" columns={IN_FILE(app)} rows={data.data} />
             </span>
           }
