@@ -51,11 +51,11 @@ export function ChannelRuleList({ rules, refused, refusal, onChange, onEdit }: C
       ),
     },
     { title: "History", width: 24, cell: (at) => historyOf(rules[at]) },
-    { title: "Grace", width: 12, cell: (at) => (rules[at]?.graceSec ? span(rules[at].graceSec) : none) },
+    { title: "Grace", rem: 7.25, cell: (at) => (rules[at]?.graceSec ? span(rules[at].graceSec) : none) },
   ];
   const actions: Column<number> = {
     title: "Change",
-    width: 26,
+    rem: 14.5,
     cell: (at) => {
       const { pattern = "" } = rules[at] ?? {};
       const button = (name: string, run: () => void, id?: string, isOff = false) => (
