@@ -142,8 +142,8 @@ export function NoPayloads({ app: id }: { readonly app: string }) {
   if (app.consolePayloads) return null;
   return (
     <>
-      Payloads of {app.name} are not shown, because it does not allow that. You can{" "}
-      <a href={keysPage(app.name)}>allow it in its developer section</a>.
+      Payloads of {app.name} are hidden. <a href={keysPage(app.name)}>Show them in the console</a> with a switch in its
+      developer section.
     </>
   );
 }
