@@ -293,42 +293,6 @@ test("the console has its events, the chosen one and its place again after Back,
   await page.getByText("Waiting for events").waitFor();
 });
 
-test("a refusal in the console leads to its explanation", async () => {
-  await using dashboard = await open();
-  const page = await dashboard.page("/console?kind=refuse");
-  await live(page).waitFor();
-  await attempt(server.url, {
-    query: `key=${publishable.keyId}`,
-    headers: { Origin: "https://elsewhere.example.com" },
-  });
-  await link(events(page).filter({ hasText: "origin_not_allowed" }), "Why?").click();
-  await heading(page, "Why not?").waitFor();
-  await eventually(() => page.getByLabel("Publishable key or connect token").inputValue(), publishable.keyId);
-  await eventually(() => page.getByLabel("Origin of the web page").inputValue(), "https://elsewhere.example.com");
-  await page.getByText(/^Refused by the check/).waitFor();
-  await page.getByText("Allowed origins: https://shop.example.com.").waitFor();
-  await link(page, "Open the key").waitFor();
-  await page.getByLabel("Origin of the web page").fill("https://shop.example.com");
-  await button(page, "Explain").click();
-  await page.getByText("Allowed: every check passes.").waitFor();
-  await page.getByLabel("Channel").fill("secret/1");
-  await page.getByLabel("Action").selectOption("publish");
-  await button(page, "Explain").click();
-  await page.getByText(/^Refused by the check/).waitFor();
-});
-
-test("the explanation of a token that has expired needs no token", async () => {
-  await using dashboard = await open();
-  const page = await dashboard.page("/apps/shop/console");
-  await live(page).waitFor();
-  const expired = Math.floor(Date.now() / 1000) - 60;
-  await attempt(server.url, { query: `token=${world.token({ sub: "late", iat: expired - 60, exp: expired })}` });
-  await link(events(page).filter({ hasText: "token_expired" }), "Why?").click();
-  await heading(page, "Why not?").waitFor();
-  await page.getByText("Refused with token_expired").waitFor();
-  await page.getByText("check the clock of your backend").first().waitFor();
-});
-
 test("payloads are shown once the application allows it", async () => {
   await using dashboard = await open();
   const page = await dashboard.page("/apps/shop/keys");

@@ -6,6 +6,7 @@ test.each<[Partial<RecordedEvent>, string]>([
   [{ kind: "connect", keyId: "pk_live_1" }, "Connected with key pk_live_1."],
   [{ kind: "subscribe", channel: "chat/1" }, "Subscribed to “chat/1”."],
   [{ kind: "refuse", code: "token_expired" }, "A connect was refused with token_expired: the token has expired."],
+  [{ kind: "refuse", code: "unauthorized" }, "A connect was refused with unauthorized: the peer is blocked."],
   [
     { kind: "error", code: "missing_data", channel: "c", count: 5 },
     "5 requests for “c” were refused with missing_data: the frame has no data.",
@@ -22,6 +23,8 @@ test.each<[Partial<TailEvent>, string]>([
   [{ kind: "send", to: "bob", bytes: 2048, data: { a: "<b>" } }, 'to bob · 2 KiB · {"a":"<b>"}'],
   [{ kind: "publish", bytes: 5 }, "5 B"],
   [{ kind: "dropped", count: 1 }, "1 event is missing here: more arrived than this page could show."],
+  [{ kind: "refuse", code: "unauthorized", peerId: "bob" }, "unauthorized · The peer is blocked."],
+  [{ kind: "refuse", code: "unauthorized" }, `unauthorized · ${meaningOf("unauthorized")}`],
   [{ kind: "refuse", code: "constructor", address: "::1" }, "constructor · from ::1"],
   [{ kind: "refuse", code: "x", origin: "https://a.example", address: "::1" }, "x · on https://a.example · from ::1"],
   [

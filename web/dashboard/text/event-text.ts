@@ -65,6 +65,13 @@ export function meaningOf(code: string | number | undefined): string | undefined
     : undefined;
 }
 
+/** Why this was refused. A refusal of `unauthorized` names a peer only if that peer is blocked; clients are not sent the reason. */
+export const refusalOf = (code: string | number | undefined, peerId: string | undefined): string | undefined =>
+  isBlocked(code, peerId) ? "The peer is blocked." : meaningOf(code);
+
+export const isBlocked = (code: string | number | undefined, peerId: string | undefined): boolean =>
+  code === "unauthorized" && peerId !== undefined;
+
 /** One line of JSON, cut: lists have room for no more. */
 const PREVIEW_MAX_CHARS = 200;
 export const preview = (value: unknown): string => (JSON.stringify(value) ?? "").slice(0, PREVIEW_MAX_CHARS);
@@ -97,7 +104,7 @@ export function detailOf(event: TailEvent): string {
       return joined([
         code !== undefined && String(code),
         origin && `on ${origin}`,
-        meaningOf(code),
+        kind === "refuse" ? refusalOf(code, event.peerId) : meaningOf(code),
         address && `from ${address}`,
       ]);
   }
@@ -105,10 +112,10 @@ export function detailOf(event: TailEvent): string {
 
 const joined = (parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(" · ");
 
-/** An event of the flight recorder as a sentence; names are marked by quotes. */
+/** An event of the flight recorder of a peer as a sentence; names are marked by quotes. */
 export function sentenceOf({ kind, channel, code, count, keyId }: RecordedEvent): string {
   const on = channel === undefined ? "" : ` “${inText(channel)}”`;
-  const meaning = meaningOf(code);
+  const meaning = kind === "refuse" ? refusalOf(code, "") : meaningOf(code);
   const why = `${code === undefined ? "" : ` with ${code}`}${meaning ? `: ${lowered(meaning)}` : ""}.`;
   switch (kind) {
     case "connect":

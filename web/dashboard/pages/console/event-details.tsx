@@ -7,7 +7,7 @@ import type { TailEvent } from "../../api/types.ts";
 import { patternOf } from "../../drafts/scope.ts";
 import { apps, nameOfApp } from "../../live/apps.ts";
 import { isMissing } from "../../tail/tail.ts";
-import { detailOf, kindText, meaningOf, roleOf } from "../../text/event-text.ts";
+import { detailOf, kindText, meaningOf, refusalOf, roleOf } from "../../text/event-text.ts";
 import { bytes, clock, day } from "../../text/format.ts";
 import { Badge, Copy, Snippet } from "../../ui/values.tsx";
 
@@ -62,7 +62,7 @@ export function EventDetails({ event, onClose, hasFilters = false }: EventDetail
         )}
       </>
     );
-  const meaning = meaningOf(code);
+  const meaning = kind === "refuse" ? refusalOf(code, peerId) : meaningOf(code);
   const why = whyOf(event);
   const facts: readonly (readonly [string, ComponentChildren])[] = [
     ["Time", `${day(at / 1000)}, ${clock(at)}.${String(at % 1000).padStart(3, "0")}`],

@@ -6,7 +6,7 @@ import type { Refusal } from "../../api/types.ts";
 import { apps, currentApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, isSettled, useDelayed, useKept, useList } from "../../live/live.ts";
 import type { CsvColumn } from "../../text/csv.ts";
-import { meaningOf } from "../../text/event-text.ts";
+import { refusalOf } from "../../text/event-text.ts";
 import { whole } from "../../text/format.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Select, Text } from "../../ui/fields.tsx";
@@ -69,8 +69,8 @@ const columnsOf = (isOfApp: boolean): readonly Column<Refusal>[] => [
     title: "Reason",
     rem: REASON_REM,
     value: ({ code }) => code,
-    cell: ({ code }) => (
-      <span title={meaningOf(code)}>
+    cell: ({ code, peerId }) => (
+      <span title={refusalOf(code, peerId)}>
         <Name>{code}</Name>
       </span>
     ),
@@ -78,7 +78,7 @@ const columnsOf = (isOfApp: boolean): readonly Column<Refusal>[] => [
       <>
         <Time at={row.last} />
         {row.count > 1 && `, ${whole(row.count)} times`}
-        {(row.peerId ?? fromOf(row)) && ` · ${row.peerId ?? fromOf(row)}`}
+        {aboutOf(row) && ` · ${aboutOf(row)}`}
       </>
     ),
   },
@@ -114,6 +114,9 @@ const columnsOf = (isOfApp: boolean): readonly Column<Refusal>[] => [
   },
   { title: "Explain", rem: 5, cell: (row) => <a href={whyOf(row)}>Why?</a> },
 ];
+
+/** What says most about it, where there is room for one thing. */
+const aboutOf = (row: Refusal): string | undefined => row.channel ?? row.peerId ?? fromOf(row);
 
 const From = ({ of: { origin, address } }: { readonly of: Refusal }) => (
   <span title={[origin, address].filter(Boolean).join(", from ")}>

@@ -8,19 +8,26 @@ import { post, query, segment } from "../../api/client.ts";
 import type { App, Check, Explanation, Key, List } from "../../api/types.ts";
 import { currentApp } from "../../live/apps.ts";
 import { useLive } from "../../live/live.ts";
-import { meaningOf } from "../../text/event-text.ts";
-import { clock, day } from "../../text/format.ts";
 import { inText } from "../../text/in-text.ts";
 import { Form } from "../../ui/dialog.tsx";
 import { Field, Select, Text } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
+import { ChannelAdvice, publicId, Refusal, UsualMistakes } from "./known-refusal.tsx";
 
 const ACTION_OPTIONS = [["", "none in particular"], ...ACTIONS.map((action) => [action, action] as const)] as const;
 type ActionOption = (typeof ACTION_OPTIONS)[number][0];
 
 /** A key's id has a known beginning; everything else that one pastes is a token. */
 const credentialOf = (text: string): object => (/^(pk|sk)_/.test(text) ? { key: text } : { token: text });
+
+/** A refusal that its key and this field of the address explain. */
+const WHOLE = [
+  ["origin_not_allowed", "origin"],
+  ["channel_not_authorized", "channel"],
+] as const;
+const is = (known: URLSearchParams, code: string, name: string): boolean =>
+  known.get("code") === code && (known.get(name) ?? "") !== "";
 
 export function WhyNot() {
   const app = currentApp.value;
@@ -41,20 +48,25 @@ export function WhyNot() {
       ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== "")),
     });
   };
-  // The address has all that a connect of a page has: its explanation says more than the refusal.
-  const isWhole = publicId(initial.get("key")) !== "" && (initial.get("origin") ?? "") !== "";
+  const isAsked = useSignal(false);
+  // The address has all that the check needs: its explanation says more than the refusal.
+  const isWhole = publicId(initial.get("key")) !== "" && WHOLE.some(([code, name]) => is(initial, code, name));
   useEffect(() => {
     // If that fails, the button is there to ask again.
     if (isWhole) ask().catch(() => undefined);
   }, []);
+  const askAgain = (): Promise<void> => {
+    isAsked.value = true;
+    return ask();
+  };
   return (
     <Page
       title="Why not?"
       intro="Find out why a client is refused: paste what it connects with, and see every check that the service makes. Nothing is stored, and no connection is opened."
     >
-      <div class="columns why-not">
+      <div class={`columns why-not ${initial.has("code") && !isAsked.value ? "answer-first" : ""}`}>
         <Card>
-          <Form submit="Explain" onSubmit={ask}>
+          <Form submit="Explain" onSubmit={askAgain}>
             <Credential value={credential.value} onInput={(value) => change(() => (credential.value = value))} />
             {app && <KeyChoice app={app} onChoose={(keyId) => change(() => (credential.value = keyId))} />}
             <Text
@@ -81,11 +93,13 @@ export function WhyNot() {
           </Form>
         </Card>
         <div aria-live="polite" class="stack">
-          {!isWhole && <Refusal known={initial} />}
+          {!(isWhole && answer.value?.allowed === false) && <Refusal app={app} known={initial} />}
           {answer.value ? (
             <>
               <Answer of={answer.value} />
-              {app && !answer.value.allowed && <KeyFacts app={app} keyId={publicId(credential.value.trim())} />}
+              {app && !answer.value.allowed && (
+                <KeyFacts app={app} keyId={publicId(credential.value.trim())} answer={answer.value} />
+              )}
             </>
           ) : (
             <UsualMistakes />
@@ -149,17 +163,29 @@ function KeyChoice({ app, onChoose }: KeyChoiceProps) {
   );
 }
 
+interface KeyFactsProps {
+  readonly app: App;
+  readonly keyId: string;
+  readonly answer: Explanation;
+}
+
 /** What the key of the answer allows, and where that is changed. */
-function KeyFacts({ app, keyId }: { readonly app: App; readonly keyId: string }) {
+function KeyFacts({ app, keyId, answer }: KeyFactsProps) {
   const { data } = useLive<Key>(keyId === "" ? undefined : `/signalling/keys/${segment(keyId)}`);
   if (!data || data.app !== app._id) return null;
-  const { label, allowedOrigins = [] } = data;
+  const { label, allowedOrigins = [], channelPatterns } = data;
   return (
     <Card title={`Key ${inText(label ?? keyId)}`}>
-      <p>
-        Allowed origins: {allowedOrigins.length === 0 ? "none" : <code>{allowedOrigins.join(" ")}</code>}. Add one only
-        if the page is yours.
-      </p>
+      {refusingOf(answer)?.name === "channel" ? (
+        <p>
+          Channels: <code>{channelPatterns.join(" ")}</code>. <ChannelAdvice />
+        </p>
+      ) : (
+        <p>
+          Allowed origins: {allowedOrigins.length === 0 ? "none" : <code>{allowedOrigins.join(" ")}</code>}. Add one
+          only if the page is yours.
+        </p>
+      )}
       <p>
         <a href={keyPage(app.name, keyId)}>Open the key</a> to change it.
       </p>
@@ -167,44 +193,17 @@ function KeyFacts({ app, keyId }: { readonly app: App; readonly keyId: string })
   );
 }
 
-/** The refusal that led here. Its token is unknown: events do not have it, nor may an address. */
-function Refusal({ known }: { readonly known: URLSearchParams }) {
-  const code = known.get("code") ?? "";
-  const meaning = meaningOf(code);
-  if (meaning === undefined) return null;
-  const at = Number(known.get("at"));
-  const peer = known.get("peer");
-  const advice = MISTAKES.find(([one]) => one === code)?.[1];
-  return (
-    <Notice kind="warn">
-      <strong>
-        Refused with <code>{code}</code>: {meaning}
-      </strong>
-      <p>
-        {at > 0 && `${day(at / 1000)}, ${clock(at)}. `}
-        {peer && (
-          <>
-            Peer <code>{peer}</code>.{" "}
-          </>
-        )}
-        {advice}
-      </p>
-      {publicId(known.get("key")) === "" && <p>For every check, paste the token of the client and click Explain.</p>}
-    </Notice>
-  );
-}
-
-/** Only the id of a publishable key may come from the address: everything else is a secret, and addresses are kept by browsers. */
-const publicId = (key: string | null): string => (key !== null && /^pk_\w+$/.test(key) ? key : "");
-
 const LOOKS: Readonly<Record<Check["result"], readonly [icon: string, style: string]>> = {
   passes: ["✓", "good"],
   refuses: ["✗", "bad"],
   "not reached": ["–", "muted"],
 };
 
-function Answer({ of: { checks, allowed } }: { readonly of: Explanation }) {
-  const refusing = checks.find(({ result }) => result === "refuses");
+const refusingOf = ({ checks }: Explanation): Check | undefined => checks.find(({ result }) => result === "refuses");
+
+function Answer({ of: explanation }: { readonly of: Explanation }) {
+  const { checks, allowed } = explanation;
+  const refusing = refusingOf(explanation);
   return (
     <>
       <Notice kind={allowed ? "good" : "bad"}>
@@ -232,29 +231,3 @@ function Answer({ of: { checks, allowed } }: { readonly of: Explanation }) {
     </>
   );
 }
-
-const MISTAKES = [
-  ["origin_not_allowed", "The key does not allow the page's origin: http instead of https, a port, www."],
-  [
-    "token_expired",
-    "By default, tokens are valid for an hour. A client that reconnects needs a new one each time. If it was new, check the clock of your backend.",
-  ],
-  ["invalid_token", "It was signed with another key's secret, or asks for channels that its key does not cover."],
-  ["channel_not_authorized", "chat/* covers chat/42, but not chat/eu/42: ** does."],
-  ["unauthorized", "A secret key's id in place of a publishable one, or a key that was revoked."],
-] as const;
-
-const UsualMistakes = () => (
-  <Card title="Common mistakes">
-    <dl class="mistakes">
-      {MISTAKES.map(([code, text]) => (
-        <div key={code}>
-          <dt>
-            <code>{code}</code>
-          </dt>
-          <dd class="muted">{text}</dd>
-        </div>
-      ))}
-    </dl>
-  </Card>
-);
