@@ -309,6 +309,8 @@ test("a private room for Friday with a recording is made without knowing the API
   });
   expect(await join.json()).toMatchObject({ isAdmin: true });
   await button(page, "Cancel").click();
+  await page.getByRole("link", { name: "Change the schedule" }).click();
+  await page.getByLabel("Opens", { exact: true }).and(page.locator(":focus")).waitFor();
   const opens = await page.evaluate<number>("new Date('2035-03-16T10:00').getTime() / 1000");
   expect(await server.admin.must<object>("GET", `/apps/${world.app._id}/rooms/friday`)).toMatchObject({
     privacy: "private",

@@ -14,7 +14,9 @@ export const roomPage = (app: string, room: string): string => ofApp(app, `rooms
 export const roomsPage = (app: string): string => ofApp(app, "rooms");
 /** No room can be named like that: a name has no ~. */
 export const newRoomPage = (app: string): string => ofApp(app, "rooms/~new");
-export const editRoomPage = (app: string, room: string): string => `${roomPage(app, room)}/edit`;
+/** `part`: the group of settings that one has come for. */
+export const editRoomPage = (app: string, room: string, part?: "Schedule"): string =>
+  `${roomPage(app, room)}/edit${query({ part })}`;
 /** `room` is an id or a name. */
 export const meetingsPage = (app: string, room = ""): string => ofApp(app, `meetings${query({ room })}`);
 export const meetingPage = (app: string, meeting: string): string => ofApp(app, `meetings/${segment(meeting)}`);

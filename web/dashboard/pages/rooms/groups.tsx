@@ -1,5 +1,6 @@
 /** The fields of a room, in groups. Fields that would have no effect are left out. */
-import { useId, useRef } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { parameters } from "../../address/router.ts";
 import {
   draftOf,
   fieldOf,
@@ -50,13 +51,19 @@ function Group({
 }: GroupsProps & { readonly group: (typeof ROOM_GROUPS)[number] }) {
   const id = useId();
   const folded = useRef<HTMLDetailsElement>(null);
+  const fieldset = useRef<HTMLFieldSetElement>(null);
+  useEffect(() => {
+    if (parameters.peek().get("part") !== title) return;
+    fieldset.current?.scrollIntoView({ block: "center" });
+    fieldset.current?.querySelector("input")?.focus({ preventScroll: true });
+  }, []);
   // Decided once: it does not close while someone types.
   const isOpen = useRef(more?.fields.some((name) => props.draft[name] !== DEFAULTS[name]));
   const controls = (names: readonly RoomFieldName[]) =>
     names.filter((name) => hasEffect(name, props.draft)).map((name) => <RoomField key={name} name={name} {...props} />);
   return (
     <Card title={<span id={id}>{title}</span>}>
-      <fieldset class="form group" aria-labelledby={id}>
+      <fieldset ref={fieldset} class="form group" aria-labelledby={id}>
         {controls(fields)}
         {title === "Schedule" && <p class="muted small">Times are in your time zone, {TIME_ZONE}.</p>}
         {more && (

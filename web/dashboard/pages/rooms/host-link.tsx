@@ -54,7 +54,7 @@ export function JoinAsHost({ app, room }: { readonly app: string; readonly room:
               <button type="button" onClick={close}>
                 Cancel
               </button>
-              <Copy text={made.value.url} what="link for the host" label="Copy link" />
+              <Copy text={made.value.url} what="link for the host" label="Copy host link" />
               <a class="button primary" href={made.value.url} target="_blank" rel="noopener noreferrer" onClick={close}>
                 Open the room
               </a>

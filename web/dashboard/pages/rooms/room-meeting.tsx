@@ -26,7 +26,7 @@ export function RoomMeeting({ app, room: { _id, roomName }, meeting, reload }: R
           <span role="status">
             <Badge kind="good">live</Badge> {people(inside.length)} inside,{" "}
             <a href={meetingPage(app, meeting._id)}>
-              since <Time at={meeting.startTime} />
+              started <Time at={meeting.startTime} />
             </a>
             {meeting.locked && ", locked"} <RecordingMark of={meeting} />
           </span>

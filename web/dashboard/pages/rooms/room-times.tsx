@@ -19,7 +19,7 @@ interface RoomTimesProps {
 export const NextMeeting = ({ app, room }: RoomTimesProps) => (
   <Card
     title={openingOf(room, nowSeconds.value) === "later" ? "Next meeting" : "Open"}
-    aside={mayChange.value && <a href={editRoomPage(app, room.roomName)}>Change the schedule</a>}
+    aside={mayChange.value && <a href={editRoomPage(app, room.roomName, "Schedule")}>Change the schedule</a>}
   >
     <When room={room} />
   </Card>
