@@ -42,10 +42,12 @@ function LaneRow({ lane, length, player }: LaneProps) {
   return (
     <li class="lane">
       <div class="lane-head">
-        <span class="name" title={name}>
-          {name}
+        <span class="lane-who">
+          <span class="name" title={name}>
+            {name}
+          </span>
+          <span class="muted small lane-spoke">{spokeText(lane)}</span>
         </span>
-        <span class="muted small lane-spoke">{spokeText(lane)}</span>
         {spoken && spoken.length > 0 && (
           <button type="button" class="small" aria-label={`Next time ${name} speaks`} onClick={next}>
             Next
