@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { World } from "../conformance/raw/support/world.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import { call } from "../support/http.ts";
-import { attempt } from "../support/wire/connect.ts";
+import { attempt, welcomed } from "../support/wire/connect.ts";
 
 setDefaultTimeout(60_000);
 
@@ -48,6 +48,19 @@ test("a refused connect and a refused frame are listed after the fact, without t
   expect(data).toEqual([{ ...times, kind: "refuse", code: "invalid_token", address: "127.0.0.1", count: 1 }]);
   const all = await list("limit=1000");
   for (const hidden of ["hidden", "eyJ", key.secret]) expect(JSON.stringify(all)).not.toContain(hidden);
+});
+
+test("a state that comes before its roster is refused, but not listed: the client sends it again by itself", async () => {
+  const world = new World(server, app, key);
+  const wire = await welcomed(url, `token=${world.token({ sub: "eve" })}`);
+  const state = (channel: string) => wire.request({ type: "state", channel, state: { typing: true } });
+  wire.send({ type: "subscribe", channel: "chat/2", state: true });
+  const refused = { type: "error", code: "channel_not_authorized" };
+  expect(await state("chat/2")).toMatchObject(refused);
+  expect(await state("chat/3")).toMatchObject(refused);
+  wire.drop();
+  const { data } = await list(`app=${app._id}&code=channel_not_authorized`);
+  expect(data).toMatchObject([{ peerId: "eve", channel: "chat/3", count: 1 }]);
 });
 
 test("pages lead through the list", async () => {

@@ -112,9 +112,11 @@ export class ChannelFrames {
       replies.refuse(connection, "backend_error", frame, TOO_MUCH_WAITS);
   }
 
-  private refuseState(connection: Connection, { code, message }: StateRefusal, request: Request): void {
+  private refuseState(connection: Connection, { code, message, isEarly }: StateRefusal, request: Request): void {
     const { replies } = this.parts;
-    if (code === "action_not_permitted" && message === undefined) replies.refuseAction(connection, PRESENCE, request);
+    if (isEarly) replies.error(connection, code, request, message);
+    else if (code === "action_not_permitted" && message === undefined)
+      replies.refuseAction(connection, PRESENCE, request);
     else replies.refuse(connection, code, request, message);
   }
 

@@ -63,10 +63,15 @@ export class Replies {
   }
 
   refuse(connection: Connection, code: Code, request: Request | undefined, message?: string): void {
-    if (!connection.open) return;
-    const { metrics, emitter } = this.parts;
-    metrics.errors.inc();
+    if (!this.error(connection, code, request, message)) return;
+    this.parts.emitter.failed(connection, code, isChannelName(request?.channel) ? request.channel : undefined);
+  }
+
+  /** Only for the client: it is not listed among refusals. */
+  error(connection: Connection, code: Code, request: Request | undefined, message?: string): boolean {
+    if (!connection.open) return false;
+    this.parts.metrics.errors.inc();
     connection.socket.send(encode.error(code, request?.requestId, message));
-    emitter.failed(connection, code, isChannelName(request?.channel) ? request.channel : undefined);
+    return true;
   }
 }

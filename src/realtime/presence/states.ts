@@ -28,6 +28,8 @@ export interface StateRefusal {
   readonly code: Code;
   /** Absent: the usual text of the code. */
   readonly message?: string | undefined;
+  /** Its roster is still to come: the client asks again by itself, and operators need not see it. */
+  readonly isEarly?: boolean;
 }
 
 /** The JSON text of a state, `null` for none, or `undefined` if it may not be one. */
@@ -105,7 +107,7 @@ export class States {
     if (refusal) return { code: refusal };
     // A client with a roster cannot know that its join is shown with the next tick.
     if (!subscription?.member || !mayHaveState(subscription))
-      return { code: "channel_not_authorized", message: NOT_ANNOUNCED };
+      return { code: "channel_not_authorized", message: NOT_ANNOUNCED, isEarly: subscription !== undefined };
     const { seat } = connection;
     const refusedByRoom = seat && this.parts.roomHooks.refusalOfState(seat, channel, state);
     if (refusedByRoom) return refusedByRoom;
