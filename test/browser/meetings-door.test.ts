@@ -71,6 +71,13 @@ test("a browser that blocks both devices says so once, and lists no missing ones
   await eventually(() => visitor.page.getByText("No devices found").count(), 0);
 });
 
+test("a host who tries the room before it opens sees from when others can join", async () => {
+  const url = await rooms().room({ notBeforeUnixSec: Math.floor(Date.UTC(2035, 2, 16, 10) / 1000) });
+  const host = await rooms().visit(await hostLink(url));
+  await host.enter("Hana");
+  await host.page.getByText(/^Others can join from .*March 1[56], 2035.*Share this link to invite them\.$/).waitFor();
+});
+
 test("a camera that cannot do what is asked for is opened as it is", async () => {
   const script = `{
     const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);

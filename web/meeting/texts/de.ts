@@ -143,6 +143,7 @@ export const de: Texts = {
   meetingTime: "Dauer der Besprechung",
   alone: "Sie sind allein hier.",
   aloneInvite: "Laden Sie andere mit diesem Link ein.",
+  aloneOpens: "Öffnet für andere: {time}. Laden Sie sie mit diesem Link ein.",
   aloneText: "Andere sehen Sie, sobald sie teilnehmen.",
   personJoined: "{name} nimmt jetzt teil.",
   personLeft: "{name} hat die Besprechung verlassen.",

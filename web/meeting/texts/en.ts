@@ -135,6 +135,7 @@ export const en = {
   meetingTime: "Meeting duration",
   alone: "You are the only one here.",
   aloneInvite: "Share this link to invite others.",
+  aloneOpens: "Others can join from {time}. Share this link to invite them.",
   aloneText: "Others will see you as soon as they join.",
   personJoined: "{name} joined.",
   personLeft: "{name} left.",

@@ -137,6 +137,7 @@ export const es: Texts = {
   meetingTime: "Duración de la reunión",
   alone: "No hay nadie más aquí.",
   aloneInvite: "Comparta este enlace para invitar a otras personas.",
+  aloneOpens: "Apertura para los demás: {time}. Comparta este enlace para invitarlos.",
   aloneText: "Los demás le verán en cuanto se unan.",
   personJoined: "{name} se ha unido.",
   personLeft: "{name} ha salido.",

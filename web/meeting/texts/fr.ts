@@ -140,6 +140,7 @@ export const fr: Texts = {
   meetingTime: "Durée de la réunion",
   alone: "Vous êtes la seule personne ici.",
   aloneInvite: "Partagez ce lien pour inviter des personnes.",
+  aloneOpens: "Ouverture aux autres : {time}. Partagez ce lien pour les inviter.",
   aloneText: "Les autres vous verront dès leur arrivée.",
   personJoined: "{name} a rejoint la réunion.",
   personLeft: "{name} a quitté la réunion.",

@@ -1,7 +1,7 @@
 /** The link to the room: to copy, or to hand to another application. */
 import { useSignal } from "@preact/signals";
 import { inviteLink } from "../page/address.ts";
-import { t } from "../texts/texts.ts";
+import { moment, t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { dialog, useVisit } from "./view.ts";
 
@@ -46,13 +46,17 @@ const hasSheet = (): boolean => "share" in navigator && matchMedia("(pointer: co
 /** In place of the others, while no one else is inside. */
 export function Alone() {
   const { session } = useVisit();
+  // A host may be inside before the room opens.
+  const opensMs = (session.door.value?.opensAt ?? 0) * 1000;
   return (
     // The dialog has the same link: it would be found twice.
     <div class="alone" aria-hidden={dialog.value === "invite"}>
       <h2>{t("alone")}</h2>
       {session.room.value.showInviteBox ? (
         <>
-          <p class="muted">{t("aloneInvite")}</p>
+          <p class="muted">
+            {opensMs > Date.now() ? t("aloneOpens", { time: moment(opensMs, Date.now()) }) : t("aloneInvite")}
+          </p>
           <InviteLink />
         </>
       ) : (
