@@ -171,5 +171,8 @@ function noteOf({ isSearching, problem, hasApp, count, wanted }: State): string 
   if (problem) return problem;
   const nothing = wanted !== "" && count === 0 ? "Nothing found. " : "";
   if (!hasApp) return `${nothing}To find keys, channels, peers and rooms, choose an application first.`;
-  return nothing && "Nothing found. Channels and peers are found only while they are in use. Names are case-sensitive.";
+  return (
+    nothing &&
+    "Nothing found. Channels and peers are found only while they are in use, and names are case-sensitive. Refusals lists clients that cannot connect."
+  );
 }

@@ -43,8 +43,8 @@ export const ROOM_LABELS: Readonly<Record<RoomFieldName, Label>> = {
   lang: ["Language"],
   showInviteBox: ["Show the link inside", "People can copy it to invite others."],
   autoJoin: ["Skip the preview", "People join at once, muted and with the camera off."],
-  notBeforeUnixSec: ["Opens", "No one can join before this. Empty: open now."],
-  expireUnixSec: ["Closes", "No one can join after this. Empty: never."],
+  notBeforeUnixSec: ["Opens", "No one can join before this. Leave it empty to open now."],
+  expireUnixSec: ["Closes", "No one can join after this. Leave it empty to stay open."],
   ejectAtRoomExp: ["End the meeting when the room closes", "Otherwise people who are inside can stay."],
   ejectAfterElapsedTimeInSec: ["Time per person", "Each person is removed this long after joining."],
   endMeetingAfterNoActivityInSec: [

@@ -109,7 +109,13 @@ function Block({ app, peer, connections, publishable, onBlock, onClose }: BlockP
           {connections > 0 && `${closes(connections)} `}
           {isValid && `Its connects are refused for ${duration(seconds)}, on every node.`}
         </p>
-        <Field label="For" error={isValid ? undefined : "From 1 minute to 24 hours."}>
+        <Field
+          label="For"
+          help={
+            publishable === undefined && "To keep it out for more than 24 hours, your backend must refuse it tokens."
+          }
+          error={isValid ? undefined : "From 1 minute to 24 hours."}
+        >
           {(attributes) => (
             <div class="row">
               <input
