@@ -41,7 +41,7 @@ export function Dialog({ title, isWide, onClose, children }: DialogProps) {
 }
 
 interface FormProps {
-  /** Runs on submit. What it throws is shown above the buttons. */
+  /** Runs on submit, unless a field shows an error: then that field is focused. What it throws is shown above the buttons. */
   readonly onSubmit: () => Promise<unknown>;
   readonly onCancel?: () => void;
   readonly submit: string;
@@ -52,12 +52,21 @@ interface FormProps {
   readonly children?: ComponentChildren;
 }
 
+/** Leads to the first field with an error, which may be out of view, where the form has one. */
+function showFirstWrong(form: HTMLFormElement): boolean {
+  const field = form.querySelector<HTMLElement>('[aria-invalid="true"]');
+  field?.closest("details")?.setAttribute("open", "");
+  field?.scrollIntoView({ block: "center" });
+  field?.focus({ preventScroll: true });
+  return field !== null;
+}
+
 export function Form({ onSubmit, onCancel, submit, isDanger, isDisabled, beside, children }: FormProps) {
   const error = useSignal("");
   const isBusy = useSignal(false);
   const run = async (event: Event): Promise<void> => {
     event.preventDefault();
-    if (isBusy.value) return;
+    if (isBusy.value || showFirstWrong(event.currentTarget as HTMLFormElement)) return;
     isBusy.value = true;
     error.value = "";
     try {

@@ -6,7 +6,7 @@ import { put, segment } from "../../api/client.ts";
 import type { Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
 import { useDraft } from "../../drafts/draft.ts";
-import { changesOf, draftOf, nameProblem, type RoomDraft, scheduleProblem, valuesOf } from "../../drafts/room-draft.ts";
+import { changesOf, draftOf, type RoomDraft, valuesOf } from "../../drafts/room-draft.ts";
 import { CHANGES_EVERY_MS, useLive } from "../../live/live.ts";
 import { roomPath } from "../../live/meetings.ts";
 import { type RoomService, useRoomService } from "../../live/origin.ts";
@@ -89,12 +89,7 @@ function RoomForm({ app, room, origin, meshMax }: RoomFormProps) {
     <div class="savable">
       <Form
         submit={count === 0 ? "Save" : `Save ${count === 1 ? "1 change" : `${count} changes`}`}
-        isDisabled={
-          count === 0 ||
-          name.value === "" ||
-          nameProblem(name.value) !== undefined ||
-          scheduleProblem(draft.value) !== undefined
-        }
+        isDisabled={count === 0}
         beside={`${Access} ${Schedule} ${Recording}`}
         onSubmit={save}
         onCancel={() => navigate(page(room.roomName))}

@@ -5,7 +5,7 @@ import { navigate, type PageParameters } from "../../address/router.ts";
 import { post, segment } from "../../api/client.ts";
 import type { Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
-import { changesOf, draftOf, nameProblem, scheduleProblem, valuesOf } from "../../drafts/room-draft.ts";
+import { changesOf, draftOf, valuesOf } from "../../drafts/room-draft.ts";
 import { PRESET_NAMES, PRESETS, presetsOf, withPreset } from "../../drafts/room-presets.ts";
 import { useRoomService } from "../../live/origin.ts";
 import { inWords } from "../../text/room-text.ts";
@@ -50,7 +50,6 @@ function CreateRoom({ app, origin, meshMax }: CreateRoomProps) {
     <div class="savable">
       <Form
         submit="Create room"
-        isDisabled={nameProblem(name.value) !== undefined || scheduleProblem(draft.value) !== undefined}
         beside={`${Access} ${Recording} ${Schedule}`}
         onSubmit={create}
         onCancel={() => navigate(root)}

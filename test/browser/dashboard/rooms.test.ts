@@ -1,0 +1,91 @@
+/** Rooms by clicking: creating one, who waits, opening it early, and the meeting that has just ended. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { Locator } from "playwright-core";
+import { browserForTests, button, Dashboard, dialog, heading } from "../support/dashboard.ts";
+import { eventually } from "../support/eventually.ts";
+import { dashboardServer, newShop } from "../support/seeds.ts";
+
+setDefaultTimeout(90_000);
+
+const browser = browserForTests();
+const server = await dashboardServer();
+const { world } = await newShop(server, "shop");
+const open = (): Promise<Dashboard> => Dashboard.open(browser(), server.url, { token: server.adminToken });
+
+/** It is on the screen, and nothing covers it. */
+const isInView = (text: Locator): Promise<boolean> =>
+  text.evaluate<boolean, void>(`(found) => {
+    const { left, top, height } = found.getBoundingClientRect();
+    return found === document.elementFromPoint(left + 5, top + height / 2);
+  }`);
+
+test("a private room for Friday with a recording is made without knowing the API; what has no effect is hidden", async () => {
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop/rooms/~new");
+  await page.getByRole("checkbox", { name: "With lobby" }).check();
+  await page.getByLabel("Name", { exact: true }).fill("friday");
+  const [onClosing, onScreens] = [
+    page.getByLabel("End the meeting when the room closes"),
+    page.getByLabel("Screen sharing"),
+  ];
+  expect([await onClosing.count(), await onScreens.count()]).toEqual([0, 1]);
+  await page.getByLabel("Opens", { exact: true }).fill("2035-03-16T10:00");
+  await button(page, "1 h").click();
+  expect(await page.getByLabel("Closes", { exact: true }).inputValue()).toBe("2035-03-16T11:00");
+  await onClosing.check();
+  await page.getByLabel("Record from the start").check();
+  for (const name of ["With lobby", "Recorded"])
+    expect(await page.getByRole("checkbox", { name }).isChecked()).toBe(true);
+  await page.getByText("Time limits").click();
+  await page.getByLabel("Time per person", { exact: true }).fill("45");
+  await page
+    .getByText(
+      "People ask to join, and a host lets them in. Up to 6 people at a time. Recorded from the first second. Fri, Mar 16, 2035, 10:00 – 11:00.",
+    )
+    .waitFor();
+  await page.getByLabel("Opens", { exact: true }).fill("2035-03-16T12:00");
+  await page.getByText("The room would close before it opens.").waitFor();
+  // A click leads to the first field with an error, from wherever the page is scrolled to.
+  const name = page.getByLabel("Name", { exact: true });
+  await name.fill("friday,");
+  await button(page, "Create room").click();
+  await name.and(page.locator(":focus")).waitFor();
+  await eventually(() => isInView(page.getByText("Use letters from A to Z, digits, _ and -")), true);
+  await name.fill("friday");
+  await button(page, "Create room").click();
+  const closes = page.getByLabel("Closes", { exact: true });
+  await closes.and(page.locator(":focus")).waitFor();
+  await eventually(() => isInView(page.getByText("The room would close before it opens.")), true);
+  expect((await server.admin.call("GET", "/apps/shop/rooms/friday")).status).toBe(404);
+  await page.getByLabel("Opens", { exact: true }).fill("2035-03-16T10:00");
+  await page.getByRole("group", { name: "Media" }).getByRole("checkbox", { name: "Audio only" }).check();
+  expect(await onScreens.count()).toBe(0);
+  await button(page, "Create room").click();
+  await heading(page, "friday").waitFor();
+  await page.getByText("You can try the room before it opens. Others have to wait until then.").waitFor();
+  await page.getByText("People ask to join, and a host lets them in. Before it opens, only hosts can join.").waitFor();
+  await button(page, "Join as host").click();
+  const link = await dialog(page, "Join friday as host").getByRole("link", { name: "Open the room" });
+  const { pathname, hash } = new URL((await link.getAttribute("href")) ?? "");
+  const join = await fetch(`${server.url}/api/v1/room${pathname}/join`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-Parley-App": "shop" },
+    body: JSON.stringify({ token: hash.replace("#token=", "") }),
+  });
+  expect(await join.json()).toMatchObject({ isAdmin: true });
+  await button(page, "Cancel").click();
+  await page.getByRole("link", { name: "Change the schedule" }).click();
+  await page.getByLabel("Opens", { exact: true }).and(page.locator(":focus")).waitFor();
+  const opens = await page.evaluate<number>("new Date('2035-03-16T10:00').getTime() / 1000");
+  expect(await server.admin.must<object>("GET", `/apps/${world.app._id}/rooms/friday`)).toMatchObject({
+    privacy: "private",
+    enableRequestToJoin: true,
+    notBeforeUnixSec: opens,
+    expireUnixSec: opens + 3600,
+    ejectAtRoomExp: true,
+    recordRoom: true,
+    audioOnlyRoom: true,
+    ejectAfterElapsedTimeInSec: 2700,
+  });
+  await server.admin.must("DELETE", `/apps/${world.app._id}/rooms/friday`);
+});
