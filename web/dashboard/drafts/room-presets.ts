@@ -18,7 +18,7 @@ export const PRESETS = {
     help: "Hosts speak; everyone else watches and can write in the chat.",
     fields: { ownerOnlyBroadcast: true },
   },
-  audio: { title: "Only microphones", help: "No cameras or screens.", fields: { audioOnlyRoom: true } },
+  audio: { title: "Audio only", help: "Microphones, but no cameras or screens.", fields: { audioOnlyRoom: true } },
   recorded: {
     title: "Recorded",
     help: "Recorded from the first second. People are asked to agree first.",

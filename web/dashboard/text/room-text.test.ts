@@ -36,7 +36,7 @@ test("a private room for one hour, recorded, of which little is kept", () => {
   expect(inWords(room, MESH_MAX)).toEqual({
     Access: "Only people with an access token can join. Up to 1 person at a time.",
     Schedule: `${openHours(room)}. Operators can join as host before it opens. The meeting ends when the room closes. Each person can stay 30 min.`,
-    Media: "Microphones only. Hosts speak; everyone else listens. No chat.",
+    Media: "Audio only. Hosts speak; everyone else listens. No chat.",
     Recording: "Recorded from the first second. Hosts can stop it.",
     After: "The room is deleted when it closes. Your backend gets 1 kind of events.",
   });

@@ -84,7 +84,7 @@ function mediaText(values: RoomValues): string {
   const isHosts = isOn(values, "ownerOnlyBroadcast");
   const chat = isOn(values, "enableChat") ? "With chat." : "No chat.";
   if (isOn(values, "audioOnlyRoom"))
-    return sentences("Microphones only.", isHosts && "Hosts speak; everyone else listens.", chat);
+    return sentences("Audio only.", isHosts && "Hosts speak; everyone else listens.", chat);
   const seen = isOn(values, "enableScreenSharing") ? "cameras, microphones and screens" : "cameras and microphones";
   return sentences(isHosts ? `Hosts share ${seen}; everyone else watches.` : `People share ${seen}.`, chat);
 }
