@@ -57,6 +57,12 @@ export class Sessions {
     return new Map((await this.parts.store.insideEach(app, rooms)).map(({ room, n }) => [room, n]));
   }
 
+  /** Who waits in the lobby of a room, with or without a meeting, longest first. The lobby limits how many. */
+  async waiting(app: AppId, room: string): Promise<{ readonly name: string; readonly sinceMs: number }[]> {
+    const rows = await this.parts.store.waiting(app, room);
+    return rows.map(({ name, since }) => ({ name, sinceMs: since }));
+  }
+
   /** Those that go on, newest first, with the number of people inside. */
   async active(app: AppId): Promise<{ readonly meeting: MeetingRow; readonly inside: number }[]> {
     const { store } = this.parts;

@@ -45,6 +45,22 @@ async function audited(room: Room): Promise<Json[]> {
   return data.map(({ what, on, after }) => ({ what, on, after }));
 }
 
+test("who waits in the lobby of a room is in the answer about the room, until they are let in or leave", async () => {
+  const room = await newRoom(server, { privacy: "private" });
+  const waiting = async (): Promise<Json[]> => (await admin.must<{ waiting: Json[] }>("GET", pathOf(room))).waiting;
+  expect(await waiting()).toEqual([]);
+  const [ann, bob] = [await room.enter({ name: "Ann" }), await room.enter({ name: "<b>Bob</b>" })];
+  const since = expect.any(Number) as number;
+  expect(await waiting()).toEqual([
+    { name: "Ann", since },
+    { name: "<b>Bob</b>", since },
+  ]);
+  const host = await room.inside({ token: await room.accessToken({ name: "Host", isAdmin: true }) });
+  await room.act(host.token, { do: "admit", waitId: ann.id });
+  expect(await waiting()).toEqual([{ name: "<b>Bob</b>", since }]);
+  bob.wire.drop();
+});
+
 test("a meeting is listed while it goes on, with its people, and one of them is put out", async () => {
   const room = await newRoom(server);
   expect(await meetings(room)).toEqual({ data: [], next: null, total: 0 });

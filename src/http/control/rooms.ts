@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
 import { type Infer, lazily } from "../../base/lazily.ts";
+import type { Sessions } from "../../meetings/sessions.ts";
 import { maskedAddress } from "../../protocol/web-address.ts";
 import { FIELD_NAMES, fieldOf } from "../../rooms/fields.ts";
 import { ROOM_NAME_MAX_CHARS, ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../../rooms/limits.ts";
@@ -9,7 +10,7 @@ import type { RoomRecord, Rooms } from "../../rooms/rooms.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import type { Audit } from "../shared/audit.ts";
 import { edits, room, roomNameOf } from "../shared/room-schemas.ts";
-import { limit } from "../shared/schemas.ts";
+import { limit, toSeconds, unixSeconds } from "../shared/schemas.ts";
 import type { AppIn } from "./app-in.ts";
 import { ID_FORM, inControlPlane, NO_CURSOR } from "./application-calls.ts";
 
@@ -24,6 +25,16 @@ const list = lazily(() =>
       total: z.int().describe("Rooms of the application, whatever is searched for"),
     })
     .meta({ id: "RoomList" }),
+);
+
+const withLobby = lazily(() =>
+  room()
+    .extend({
+      waiting: z
+        .array(z.object({ name: z.string(), since: unixSeconds() }))
+        .describe("Who waits in the lobby until a host lets them in, longest first"),
+    })
+    .meta({ id: "RoomWithLobby" }),
 );
 
 const query = lazily(() =>
@@ -41,12 +52,13 @@ const query = lazily(() =>
 interface AdminRoomParts {
   readonly appIn: AppIn;
   readonly rooms: Rooms;
+  readonly sessions: Pick<Sessions, "waiting">;
   readonly audit: Audit;
 }
 
 export function adminRoomEndpoints(
   { admin, operator }: { readonly admin: Guard<Operator>; readonly operator: Guard<Operator> },
-  { appIn, rooms, audit }: AdminRoomParts,
+  { appIn, rooms, sessions, audit }: AdminRoomParts,
 ): Endpoint[] {
   const read = { tag: "rooms", guard: operator, scope: "app" } as const;
   const change = { tag: "rooms", guard: admin, scope: "app" } as const;
@@ -91,12 +103,17 @@ export function adminRoomEndpoints(
       ...read,
       method: "GET",
       path: one,
-      summary: "One room of an application",
-      response: room,
+      summary: "One room of an application, with who waits in its lobby",
+      response: withLobby,
       problems: ["not_found"],
       handle: async (call, { caller }) => {
         const app = await appIn(call);
-        return shownTo(caller, await inControlPlane(rooms.get(app.id, roomNameOf(call))));
+        const found = await inControlPlane(rooms.get(app.id, roomNameOf(call)));
+        const waiting = await inControlPlane(sessions.waiting(app.id, found._id));
+        return {
+          ...shownTo(caller, found),
+          waiting: waiting.map(({ name, sinceMs }) => ({ name, since: toSeconds(sinceMs) })),
+        };
       },
     }),
     endpoint({

@@ -201,7 +201,12 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
       recordings: parts.recordings.recordings,
       extras: parts.recordings.extras,
     }),
-    ...adminRoomEndpoints(guards, { appIn, rooms: parts.rooms.rooms, audit }),
+    ...adminRoomEndpoints(guards, {
+      appIn,
+      rooms: parts.rooms.rooms,
+      sessions: parts.meetings.services.sessions,
+      audit,
+    }),
     ...meetingEndpoints(parts, guards, audit),
   ];
 }

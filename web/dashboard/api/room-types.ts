@@ -5,7 +5,14 @@ export interface Room {
   readonly _id: string;
   readonly roomName: string;
   readonly created: string;
+  /** Who waits in the lobby, longest first; only in the answer for one room. */
+  readonly waiting?: readonly Waiting[];
   readonly [field: string]: unknown;
+}
+
+interface Waiting {
+  readonly name: string;
+  readonly since: number;
 }
 
 export interface Meeting {

@@ -16,7 +16,34 @@ const MEANINGS: Readonly<Record<Opening, string>> = {
   always: "Hosts let people in, mute or remove them, and end the meeting.",
 };
 
-export function JoinAsHost({ app, room }: { readonly app: string; readonly room: Room }) {
+interface HostProps {
+  readonly app: string;
+  readonly room: Room;
+}
+
+export function JoinAsHost({ app, room }: HostProps) {
+  const opening = openingOf(room, nowSeconds.value);
+  return (
+    <div class="join-as-host">
+      <HostButton app={app} room={room} class="primary" describedBy="join-as-host" isDisabled={opening === "over"}>
+        Join as host
+      </HostButton>
+      <p id="join-as-host" class="muted small">
+        {MEANINGS[opening]}
+      </p>
+    </div>
+  );
+}
+
+interface HostButtonProps extends HostProps {
+  readonly class: string;
+  readonly describedBy?: string;
+  readonly isDisabled?: boolean;
+  readonly children: string;
+}
+
+/** Makes the link, and shows it. */
+export function HostButton({ app, room, describedBy, isDisabled, children, ...rest }: HostButtonProps) {
   const made = useSignal<HostLink | undefined>(undefined);
   const make = async (): Promise<void> => {
     try {
@@ -28,21 +55,17 @@ export function JoinAsHost({ app, room }: { readonly app: string; readonly room:
   const close = (): void => {
     made.value = undefined;
   };
-  const opening = openingOf(room, nowSeconds.value);
   return (
-    <div class="join-as-host">
+    <>
       <button
         type="button"
-        class="primary"
-        disabled={opening === "over"}
-        aria-describedby="join-as-host"
+        class={rest.class}
+        disabled={isDisabled === true}
+        aria-describedby={describedBy}
         onClick={make}
       >
-        Join as host
+        {children}
       </button>
-      <p id="join-as-host" class="muted small">
-        {MEANINGS[opening]}
-      </p>
       {made.value && (
         <Dialog title={`Join ${room.roomName} as host`} onClose={close}>
           <div class="form">
@@ -62,6 +85,6 @@ export function JoinAsHost({ app, room }: { readonly app: string; readonly room:
           </div>
         </Dialog>
       )}
-    </div>
+    </>
   );
 }
