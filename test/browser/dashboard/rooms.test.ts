@@ -1,5 +1,6 @@
 /** Rooms by clicking: creating one, who waits, opening it early, and the meeting that has just ended. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { newRoom } from "../../conformance/raw/support/rooms.ts";
 import { browserForTests, button, Dashboard, dialog, heading } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
@@ -88,4 +89,40 @@ test("a private room for Friday with a recording is made without knowing the API
     ejectAfterElapsedTimeInSec: 2700,
   });
   await server.admin.must("DELETE", `/apps/${world.app._id}/rooms/friday`);
+});
+
+test("who waits in the lobby is on the page of the room, with a link for a host who lets them in", async () => {
+  const room = await newRoom(server, { privacy: "private" });
+  await using dashboard = await open();
+  const page = await dashboard.page(`/apps/${room.app.name}/rooms/${room.name}`);
+  await page.getByText("No one is inside.").waitFor();
+  const waits = page.getByRole("status").getByText(/waiting:/);
+  expect(await waits.count()).toBe(0);
+  const ann = await room.enter({ name: "Ann" });
+  await page.getByText("1 waiting: Ann").waitFor();
+  await button(page, "Join as host to let them in").click();
+  await dialog(page, `Join ${room.name} as host`).getByRole("link", { name: "Open the room" }).waitFor();
+  await page.keyboard.press("Escape");
+  const host = await room.inside({ token: await room.accessToken({ name: "Host", isAdmin: true }) });
+  await room.act(host.token, { do: "admit", waitId: ann.id });
+  await waits.waitFor({ state: "detached" });
+});
+
+test("a meeting that has ended is listed at once, and one that is ending says so", async () => {
+  const room = await newRoom(server);
+  const ann = await room.inside({ name: "Ann" });
+  await using dashboard = await open();
+  const page = await dashboard.page(`/apps/${room.app.name}/rooms/${room.name}`);
+  await page.getByText("None yet.").waitFor();
+  await button(page, "End the meeting …").click();
+  await button(dialog(page, `End the meeting in ${room.name}?`), "End the meeting").click();
+  expect(await ann.wire.closed()).toMatchObject({ reason: "ended" });
+  const past = page.getByRole("table", { name: "Past meetings" }).getByRole("link");
+  // Sooner than the list is loaded anew by itself, every five seconds.
+  await past.first().waitFor({ timeout: 4000 });
+
+  const bob = await room.inside({ name: "Bob" });
+  await page.getByText("1 person inside").waitFor();
+  bob.wire.close();
+  await page.getByText("The last meeting is ending, and is listed in a moment.").waitFor();
 });

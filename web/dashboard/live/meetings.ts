@@ -1,8 +1,10 @@
 /** Meetings: the one of a room that goes on now, and what is done to them. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { get, post, put, query, remove, segment } from "../api/client.ts";
 import type { HostLink, Meeting, Participant, Room } from "../api/room-types.ts";
 import type { List } from "../api/types.ts";
-import { type Live, useLive } from "./live.ts";
+import { type Live, repeated, useLive } from "./live.ts";
 
 /** People come and go: this is how soon the page shows it. */
 export const MEETING_EVERY_MS = 3000;
@@ -31,6 +33,42 @@ export function useMeetingNow(
       await Promise.all([list.reload(), one.reload()]);
     },
   };
+}
+
+/** A meeting that has ended is listed at once; this is how often the page asks while one is ending. */
+const ENDING_EVERY_MS = 1000;
+/** After that many times it is not waited for any more: a meeting without people may last half a minute, and a list may be filtered. */
+const ENDING_TIMES_MAX = 45;
+
+interface PastOf {
+  readonly meeting: Meeting | undefined;
+  readonly past: Pick<Live<readonly Meeting[]>, "data" | "reload">;
+  readonly reload: () => Promise<void>;
+}
+
+/** Whether the last meeting is ending: its last person has left, or it has ended and is not listed yet. Until then the page looks more often. */
+export function useEnding({ meeting, past, reload }: PastOf): boolean {
+  const last = useRef<string | undefined>(undefined);
+  const isGivenUp = useSignal(false);
+  if (meeting) last.current = meeting._id;
+  const isListed = past.data?.some(({ _id }) => _id === last.current) === true;
+  const isOver = meeting === undefined ? last.current !== undefined : insideOf(meeting).length === 0;
+  const isEnding = isOver && !isListed;
+  const look = useRef(async () => {});
+  look.current = async () => {
+    await Promise.all([past.reload(), reload()]);
+  };
+  useEffect(() => {
+    isGivenUp.value = false;
+    if (!isEnding) return undefined;
+    let times = 0;
+    return repeated(ENDING_EVERY_MS, async () => {
+      if (++times > ENDING_TIMES_MAX) isGivenUp.value = true;
+      else await look.current();
+      return undefined;
+    });
+  }, [isEnding]);
+  return isEnding && !isGivenUp.value;
 }
 
 export const hostLink = (app: string, room: string): Promise<HostLink> => post(`${roomPath(app, room)}/host-link`);

@@ -62,9 +62,11 @@ export const PAST_MAX = 5;
 
 interface PastMeetingsProps extends RoomTimesProps {
   readonly list: Pick<LiveList<Meeting>, "data" | "total">;
+  /** The last one is not in the list yet. */
+  readonly isEnding: boolean;
 }
 
-export function PastMeetings({ app, room, list: { data = [], total = 0 } }: PastMeetingsProps) {
+export function PastMeetings({ app, room, list: { data = [], total = 0 }, isEnding }: PastMeetingsProps) {
   const columns: readonly Column<Meeting>[] = [
     {
       title: "Started",
@@ -87,8 +89,15 @@ export function PastMeetings({ app, room, list: { data = [], total = 0 } }: Past
         columns={columns}
         rows={data.slice(0, PAST_MAX)}
         keyOf={({ _id }) => _id}
-        empty={<Empty title="None yet.">Meetings are listed here once they have ended.</Empty>}
+        empty={
+          <Empty title={isEnding ? "Ending …" : "None yet."}>
+            {isEnding
+              ? "The last meeting is listed here in a moment."
+              : "Meetings are listed here once they have ended."}
+          </Empty>
+        }
       />
+      {isEnding && data.length > 0 && <p class="muted small">The last meeting is ending, and is listed in a moment.</p>}
     </Card>
   );
 }

@@ -5,7 +5,7 @@ import { query, remove, segment } from "../../api/client.ts";
 import type { Meeting, Room as RoomRow } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
 import { CHANGES_EVERY_MS, useList, useLive } from "../../live/live.ts";
-import { insideOf, roomPath, useMeetingNow } from "../../live/meetings.ts";
+import { insideOf, MEETING_EVERY_MS, roomPath, useEnding, useMeetingNow } from "../../live/meetings.ts";
 import { useRoomService } from "../../live/origin.ts";
 import { inWords, people } from "../../text/room-text.ts";
 import { confirm, nameToType } from "../../ui/dialog.tsx";
@@ -19,12 +19,13 @@ import { WayIn } from "./way-in.tsx";
 import { WebhookSecrets } from "./webhook-secrets.tsx";
 
 export function Room({ at: { app = "", room = "" } }: { readonly at: PageParameters }) {
-  const { data, error } = useLive<RoomRow>(roomPath(app, room), { everyMs: CHANGES_EVERY_MS });
+  const { data, error } = useLive<RoomRow>(roomPath(app, room), { everyMs: MEETING_EVERY_MS });
   const now = useMeetingNow(app, room);
   const past = useList<Meeting>(data && `/apps/${segment(app)}/meetings${query({ room: data._id, active: "false" })}`, {
     everyMs: CHANGES_EVERY_MS,
     limitMax: PAST_MAX,
   });
+  const isEnding = useEnding({ meeting: now.meeting, past, reload: now.reload });
   const service = useRoomService(app);
   return (
     <Page
@@ -61,7 +62,7 @@ export function Room({ at: { app = "", room = "" } }: { readonly at: PageParamet
           <RoomMeeting app={app} room={data} meeting={now.meeting} reload={now.reload} />
           <div class="halves with-facts">
             <NextMeeting app={app} room={data} />
-            <PastMeetings app={app} room={data} list={past} />
+            <PastMeetings app={app} room={data} list={past} isEnding={isEnding} />
             <Settings room={data} meshMax={service.meshMax} />
           </div>
           <WebhookSecrets app={app} room={data} />
