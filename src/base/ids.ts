@@ -40,6 +40,16 @@ export const roomSpaceOf = (app: AppId): SpaceId => (app + ROOMS_SUFFIX) as Spac
 
 export const isRoomSpace = (spaceId: SpaceId): boolean => spaceId.endsWith(ROOMS_SUFFIX);
 
+const STREAMS_SUFFIX = "#streams";
+
+/**
+ * Where the history store keeps what is in an application's created streams (history/contract/created-streams.ts): apart from the history
+ * of its own channels, whose limits trim. Only the store knows this space; channels with a created stream are in the application's own.
+ */
+export const streamSpaceOf = (app: AppId): SpaceId => (app + STREAMS_SUFFIX) as SpaceId;
+
+export const isStreamSpace = (spaceId: SpaceId): boolean => spaceId.endsWith(STREAMS_SUFFIX);
+
 const GUESTS_SUFFIX = "#guests";
 
 /** The guests of an application's rooms, where nodes count connections by application: those of guests are counted under this too. Nothing is stored under it. */
@@ -50,5 +60,8 @@ export const appOfGuests = (app: AppId): AppId | undefined =>
   app.endsWith(GUESTS_SUFFIX) ? (app.slice(0, -GUESTS_SUFFIX.length) as AppId) : undefined;
 
 /** The application that a space belongs to. */
-export const appOfSpace = (spaceId: SpaceId): AppId =>
-  (isRoomSpace(spaceId) ? spaceId.slice(0, -ROOMS_SUFFIX.length) : (spaceId as string)) as AppId;
+export const appOfSpace = (spaceId: SpaceId): AppId => {
+  // Almost every space is an application's own, and its id has no `#`.
+  const end = spaceId.indexOf("#");
+  return (end < 0 ? (spaceId as string) : spaceId.slice(0, end)) as AppId;
+};

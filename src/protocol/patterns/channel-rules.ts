@@ -9,9 +9,19 @@ export interface Retention {
   readonly seconds: number;
 }
 
+/** Channels that are streams: they exist from their creation over HTTP until they are deleted or expire. */
+export interface StreamRule {
+  /** A stream that nobody reads or writes for this long expires. */
+  readonly seconds: number;
+  /** What one stream may hold. */
+  readonly bytes: number;
+}
+
 export interface ChannelRule {
   readonly pattern: string;
+  /** At most one of `history` and `stream`. */
   readonly history?: Retention;
+  readonly stream?: StreamRule;
   /** How long a member that was lost without a goodbye stays in presence. */
   readonly graceSec: number;
 }
