@@ -160,7 +160,9 @@ export type WriteRefusal =
   | { readonly outcome: "other type" | "malformed" }
   /** `expected`: the next number of the producer. `bad epoch`: a new epoch begins with 0. */
   | { readonly outcome: "gap"; readonly expected: number }
-  | { readonly outcome: "bad epoch" | "too many producers" | "seq not increasing" | "stream full" | "application full" };
+  | {
+      readonly outcome: "bad epoch" | "too many producers" | "seq not increasing" | "stream full" | "application full";
+    };
 
 /** `duplicate`: the producer's write with this number was stored before, or the stream is closed already and this would only close it. */
 export type Written =
