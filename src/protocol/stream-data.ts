@@ -20,10 +20,14 @@ const COMMA = 44;
 
 export type DataForm = "json" | "text" | "binary";
 
-/** `contentType` in lower case, with or without parameters. */
+/** Without its parameters. */
+const mediaTypeOf = (contentType: string): string => (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
+
+export const isSameType = (one: string, other: string): boolean => mediaTypeOf(one) === mediaTypeOf(other);
+
+/** `contentType` with or without parameters. */
 export function dataFormOf(contentType: string): DataForm {
-  const [type = ""] = contentType.split(";", 1);
-  const media = type.trim();
+  const media = mediaTypeOf(contentType);
   if (media === "application/json") return "json";
   return media.startsWith("text/") ? "text" : "binary";
 }

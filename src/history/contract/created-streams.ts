@@ -24,7 +24,7 @@ import type { Appended, NewMessage, Page, Range, StreamState } from "./history.t
 
 /** What a stream was created with. Two creations agree if these, and what it is a fork of, are equal. */
 export interface StreamConfig {
-  /** A media type in lower case, with its parameters. */
+  /** A media type in lower case, with its parameters. Types are compared without them. */
   readonly contentType: string;
   /** Since its last use. */
   readonly ttlSeconds: number | undefined;
@@ -57,8 +57,7 @@ export interface StreamName {
 /** Where a fork begins. */
 export interface ForkPoint {
   readonly source: string;
-  /** `undefined`: at the end of the source. */
-  readonly at: Position | undefined;
+  readonly at: Position | "start" | "end";
   /** Messages (JSON) or bytes (anything else) behind that position. 0: none. */
   readonly more: number;
 }

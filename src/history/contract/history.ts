@@ -22,6 +22,7 @@
 import type { AppId, SpaceId } from "../../base/ids.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
+import type { CreatedStreamStore } from "./created-streams.ts";
 
 export interface NewMessage {
   readonly spaceId: SpaceId;
@@ -139,6 +140,8 @@ export interface HistoryTotals {
 export interface HistoryStore {
   /** Other nodes append to the same streams. */
   readonly isShared: boolean;
+  /** Streams that are created over HTTP, which it keeps beside histories, and writes over HTTP to both. */
+  readonly created: CreatedStreamStore;
   append(batch: Batch): Promise<readonly Appended[]>;
   /** The fate of a batch whose `append` has rejected: `undefined` if it is not stored, and never will be. */
   settle(batch: Batch): Promise<readonly Appended[] | undefined>;

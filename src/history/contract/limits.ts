@@ -17,3 +17,18 @@ export const STREAM_USE_NOTED_MS = 600_000;
  * ids since are remembered until it is where it was.
  */
 export const IDS_AHEAD_MAX_MS = 3_600_000;
+
+/** What a fork may copy. */
+export const FORK_MAX_MESSAGES = 10_000;
+export const FORK_MAX_BYTES = 16 * 1024 * 1024;
+/** A fork that is not complete by then is given up. */
+export const FORK_COPY_MAX_MS = 60_000;
+/** Producers of one owner in one stream, and of all owners. */
+export const PRODUCERS_PER_OWNER_MAX = 100;
+export const PRODUCERS_MAX = 1000;
+/** In a channel with history. Those of a created stream stay as long as it does. */
+export const PRODUCER_KEPT_MS = 7 * 24 * 3_600_000;
+/** For how long it is remembered that a stream has ended, for nodes that were not told. */
+export const ENDED_KEPT_MS = 600_000;
+/** The last batch of a process that writes no more is forgotten. */
+export const WRITER_KEPT_MS = 24 * 3_600_000;

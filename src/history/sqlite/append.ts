@@ -9,6 +9,13 @@ import { idKey } from "../contract/id-key.ts";
 import type { SqliteRuns } from "./runs.ts";
 import { idsOf, type SqliteStreams, type StreamRow } from "./streams.ts";
 
+/** One transaction. */
+export interface AppendSession {
+  /** The row of a stream as it is now, with what this transaction has appended. */
+  rowOf(spaceId: SpaceId, channel: string): StreamRow | undefined;
+  append(batch: Batch): readonly Appended[];
+}
+
 /** A stream while batches are appended to it. */
 interface Touched {
   readonly row: StreamRow;
@@ -67,15 +74,24 @@ export class SqliteAppend {
 
   /** In one transaction, one after the other. */
   appendAll(batches: readonly Batch[]): readonly (readonly Appended[])[] {
-    const { db } = this.parts;
+    return this.transact(({ append }) => batches.map(append));
+  }
+
+  /** In one transaction, which is undone if `work` throws. */
+  transact<T>(work: (session: AppendSession) => T): T {
+    const { db, streams } = this.parts;
     const touched = new Map<string, Touched>();
     this.last = undefined;
     const nowMs = this.parts.wallMs();
     const idMs = this.parts.idMs();
-    const results: (readonly Appended[])[] = [];
+    const session: AppendSession = {
+      rowOf: (spaceId, channel) => touched.get(`${spaceId} ${channel}`)?.row ?? streams.find(spaceId, channel),
+      append: (batch) => this.appendBatch(batch, touched, nowMs, idMs),
+    };
+    let result: T;
     this.begin.run();
     try {
-      for (const batch of batches) results.push(this.appendBatch(batch, touched, nowMs, idMs));
+      result = work(session);
       for (const { row, added } of touched.values())
         if (added > 0) this.raise.run(row.top, row.top_check, row.last_time, row.bytes, nowMs, nowMs, row.id);
       this.commit.run();
@@ -84,7 +100,7 @@ export class SqliteAppend {
       throw error;
     }
     this.count(touched);
-    return results;
+    return result;
   }
 
   private appendBatch(

@@ -31,7 +31,7 @@ export const HISTORY_APPLICATION_ID = 0x50524c48;
 /** "PRLI": the file is a copy of another history that is not complete yet (durable/move). */
 export const INCOMPLETE_APPLICATION_ID = 0x50524c49;
 /** The schema version that this version of Parley uses. */
-export const HISTORY_SCHEMA = 2;
+export const HISTORY_SCHEMA = 3;
 /** A checkpoint copies this many pages of 4 KiB in the turn of the commit that reaches the number: about a millisecond. */
 export const CHECKPOINT_PAGES = 256;
 const CACHE_KIB = 16 * 1024;
@@ -90,6 +90,54 @@ CREATE TABLE gone (stream INTEGER PRIMARY KEY);
 const IDS_OUTLIVE_REMOVAL = `
 ALTER TABLE streams ADD COLUMN ids_of INTEGER;
 ALTER TABLE ids ADD COLUMN epoch TEXT;
+`;
+
+/** Created streams, and who writes over HTTP. `ended`: names of streams that have ended lately; `writers`: the last batch of each process. */
+const CREATED_STREAMS = `
+CREATE TABLE created (
+  stream INTEGER PRIMARY KEY,
+  type TEXT NOT NULL,
+  ttl_ms INTEGER,
+  expires_at INTEGER,
+  idle_ms INTEGER NOT NULL,
+  made INTEGER NOT NULL,
+  used INTEGER NOT NULL,
+  ends INTEGER NOT NULL,
+  changed INTEGER NOT NULL,
+  closed TEXT,
+  seq TEXT,
+  fork TEXT,
+  source INTEGER,
+  lineage TEXT NOT NULL,
+  state TEXT NOT NULL
+);
+CREATE INDEX created_ends ON created (ends) WHERE state = 'ready';
+CREATE INDEX created_copying ON created (made) WHERE state = 'copying';
+CREATE INDEX created_changed ON created (changed);
+CREATE INDEX created_source ON created (source) WHERE source IS NOT NULL;
+CREATE TABLE producers (
+  stream INTEGER NOT NULL,
+  owner TEXT NOT NULL,
+  pid TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  used INTEGER NOT NULL,
+  PRIMARY KEY (stream, owner, pid)
+) WITHOUT ROWID;
+CREATE INDEX producers_used ON producers (used);
+CREATE TABLE ended (
+  app TEXT NOT NULL,
+  channel TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (app, channel)
+) WITHOUT ROWID;
+CREATE INDEX ended_at ON ended (at);
+CREATE TABLE writers (
+  id TEXT PRIMARY KEY,
+  batch TEXT NOT NULL,
+  result TEXT NOT NULL,
+  used INTEGER NOT NULL
+) WITHOUT ROWID;
 `;
 
 /** Closes its statements with the database: SQLite keeps the file locked as long as one of them is open. */
@@ -182,6 +230,7 @@ function migrate(db: Database, path: string, log: UpgradeLog): void {
   db.transaction(() => {
     if (version < 1) db.run(SCHEMA);
     if (version < 2) db.run(IDS_OUTLIVE_REMOVAL);
+    if (version < 3) db.run(CREATED_STREAMS);
     // Written at every start: that takes the lock on the file before anything else does.
     db.run(`PRAGMA application_id = ${HISTORY_APPLICATION_ID}`);
     db.run(`PRAGMA user_version = ${HISTORY_SCHEMA}`);

@@ -18,6 +18,7 @@ import {
 import { STREAMS_PER_APP_MAX } from "../contract/limits.ts";
 import { SqliteAppend } from "./append.ts";
 import type { HistoryClocks } from "./clocks.ts";
+import { OpenedCreated, SqliteCreatedStreams } from "./created/store.ts";
 import { CHECKPOINT_PAGES, type HistoryFileOptions, isDamage, openHistoryFile, setAside } from "./file.ts";
 import { SqliteRead } from "./read.ts";
 import { SqliteRuns } from "./runs.ts";
@@ -48,11 +49,13 @@ interface Opened {
   readonly appending: SqliteAppend;
   readonly reading: SqliteRead;
   readonly trimming: SqliteTrim;
+  readonly created: OpenedCreated;
   readonly channelsAfter: (spaceId: SpaceId, channel: string) => readonly { readonly channel: string }[];
 }
 
 export class SqliteHistory implements HistoryStore, RulesByChannel {
   readonly isShared = false;
+  readonly created = new SqliteCreatedStreams((work) => this.use((opened) => work(opened.created)));
   private opened: Opened | undefined;
   /** What was open when the log began to keep all changes. */
   private inLog: Opened | undefined;
@@ -236,7 +239,9 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
       `SELECT channel FROM streams WHERE app = ? AND channel > ? ORDER BY channel LIMIT ${VISIT_STREAMS}`,
     );
     const channelsAfter = (spaceId: SpaceId, channel: string) => channels.all(spaceId, channel);
-    return { db, streams, appending, reading: new SqliteRead(db, streams, runs, retentionMs), trimming, channelsAfter };
+    const reading = new SqliteRead(db, streams, runs, retentionMs);
+    const created = new OpenedCreated({ db, streams, runs, reading, appending, wallMs, retentionMs });
+    return { db, streams, appending, reading, trimming, created, channelsAfter };
   }
 }
 

@@ -1,6 +1,6 @@
 /** Trimming of the embedded history: what is too old, too much or forgotten is deleted in slices, so that no publish waits for long. */
 import type { Database } from "bun:sqlite";
-import { type AppId, appOfSpace, roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
+import { type AppId, appOfSpace, isStreamSpace, roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import { excessOf } from "../contract/excess.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "../contract/limits.ts";
@@ -116,6 +116,8 @@ export class SqliteTrim {
   private trimApps(maxBytesOf: (app: AppId) => number): boolean {
     const { streams, streamsMax } = this.parts;
     for (const [spaceId, totals] of streams.totals) {
+      // Created streams are refused instead of trimmed.
+      if (isStreamSpace(spaceId)) continue;
       if (totals.streams > streamsMax) {
         this.forgetDispensable(spaceId, totals.streams - streamsMax);
         return true;

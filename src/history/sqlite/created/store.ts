@@ -1,0 +1,273 @@
+/** Created streams of the embedded history. Every call but a fork runs in one turn of the process that alone writes. */
+import type { Database } from "bun:sqlite";
+import type { SpaceId } from "../../../base/ids.ts";
+import type {
+  CreatedPage,
+  CreatedStream,
+  CreatedStreamStore,
+  Creating,
+  Creation,
+  ListedProducer,
+  ListedStream,
+  StreamChange,
+  StreamName,
+  WriteBatch,
+  Written,
+} from "../../contract/created-streams.ts";
+import { HistoryUnavailable, type Range } from "../../contract/history.ts";
+import { ENDED_KEPT_MS, FORK_COPY_MAX_MS, PRODUCER_KEPT_MS, WRITER_KEPT_MS } from "../../contract/limits.ts";
+import type { SqliteAppend } from "../append.ts";
+import type { SqliteRead } from "../read.ts";
+import type { SqliteRuns } from "../runs.ts";
+import { idsOf, type SqliteStreams } from "../streams.ts";
+import { SqliteCreate } from "./create.ts";
+import { CreatedRows, type Found, isUsable, shown } from "./rows.ts";
+import { SqliteWrite } from "./write.ts";
+
+/** Rows that one step of `expire` removes. */
+const STEP_ROWS = 64;
+/** Streams that a call which visits all of an application's looks at in one turn. */
+const VISIT_STREAMS = 200;
+
+interface OpenedParts {
+  readonly db: Database;
+  readonly streams: SqliteStreams;
+  readonly runs: SqliteRuns;
+  readonly reading: SqliteRead;
+  readonly appending: SqliteAppend;
+  readonly wallMs: () => number;
+  readonly retentionMs: () => number;
+}
+
+interface Named {
+  readonly app: SpaceId;
+  readonly channel: string;
+}
+
+/** The statements on an open file. */
+export class OpenedCreated {
+  readonly rows: CreatedRows;
+  readonly writing: SqliteWrite;
+  readonly creating: SqliteCreate;
+  private readonly page;
+  private readonly producersOf;
+  private readonly countProducers;
+  private readonly changed;
+  private readonly ended;
+  private readonly due;
+  private readonly stuck;
+  private readonly after;
+  private readonly oldProducers;
+  private readonly oldEnds;
+  private readonly oldWriters;
+
+  constructor(private readonly parts: OpenedParts) {
+    const { db, streams } = parts;
+    this.rows = new CreatedRows(db, streams, parts.wallMs);
+    this.writing = new SqliteWrite({ ...parts, rows: this.rows });
+    this.creating = new SqliteCreate({ ...parts, rows: this.rows, end: (found) => this.end(found) });
+    this.page = db.prepare<Named, [string, string, string, number, number]>(
+      `SELECT s.app, s.channel FROM streams s JOIN created c ON c.stream = s.id
+        WHERE s.app = ? AND s.channel > ? AND instr(s.channel, ?) > 0 AND c.state = 'ready' AND c.ends > ? ORDER BY s.channel LIMIT ?`,
+    );
+    this.producersOf = db.prepare<
+      Omit<ListedProducer, "usedMs" | "id"> & { pid: string; used: number },
+      [number, number]
+    >("SELECT owner, pid, epoch, seq, used FROM producers WHERE stream = ? ORDER BY used DESC LIMIT ?");
+    this.countProducers = db.prepare<{ count: number }, [number]>(
+      "SELECT COUNT(*) AS count FROM producers WHERE stream = ?",
+    );
+    this.changed = db.prepare<Named, [number]>(
+      "SELECT s.app, s.channel FROM created c JOIN streams s ON s.id = c.stream WHERE c.changed >= ?",
+    );
+    this.ended = db.prepare<Named, [number]>("SELECT app, channel FROM ended WHERE at >= ?");
+    this.due = db.prepare<{ stream: number }, [number]>(
+      `SELECT stream FROM created WHERE ends <= ? AND state = 'ready' ORDER BY ends LIMIT ${STEP_ROWS}`,
+    );
+    this.stuck = db.prepare<{ stream: number }, [number]>(
+      `SELECT stream FROM created WHERE state = 'copying' AND made <= ? LIMIT ${STEP_ROWS}`,
+    );
+    this.after = db.prepare<Named, [string, string]>(
+      `SELECT app, channel FROM streams WHERE app = ? AND channel > ? ORDER BY channel LIMIT ${VISIT_STREAMS}`,
+    );
+    this.oldProducers = db.prepare<undefined, [number]>(
+      `DELETE FROM producers WHERE (stream, owner, pid) IN (SELECT stream, owner, pid FROM producers
+        WHERE used < ? AND stream NOT IN (SELECT stream FROM created) LIMIT ${STEP_ROWS})`,
+    );
+    this.oldEnds = db.prepare<undefined, [number]>(
+      `DELETE FROM ended WHERE (app, channel) IN (SELECT app, channel FROM ended WHERE at < ? LIMIT ${STEP_ROWS})`,
+    );
+    this.oldWriters = db.prepare<undefined, [number]>(
+      `DELETE FROM writers WHERE id IN (SELECT id FROM writers WHERE used < ? LIMIT ${STEP_ROWS})`,
+    );
+  }
+
+  /** `undefined`: it does not exist, or has expired. */
+  usable({ spaceId, channel }: StreamName): Found | "gone" | undefined {
+    const found = this.rows.find(spaceId, channel);
+    if (found?.created.state === "gone") return "gone";
+    return found && isUsable(found, this.parts.retentionMs()) ? found : undefined;
+  }
+
+  read({ row }: Found, range: Range): CreatedPage["page"] {
+    return this.parts.reading.page(row, range);
+  }
+
+  use(found: Found): void {
+    this.rows.use(found, this.parts.retentionMs());
+  }
+
+  /** Within a transaction: it is removed, or gone as long as it has forks. With the last fork, what it was a fork of goes too. */
+  end(found: Found): void {
+    if (this.rows.hasForks(found)) {
+      this.rows.become(found, "gone");
+      return this.rows.noteGone(found);
+    }
+    this.remove(found);
+  }
+
+  private remove(found: Found): void {
+    const { row, created } = found;
+    this.rows.remove(found);
+    this.parts.streams.countDeleted(row);
+    const sourceRow = created.source === null ? undefined : this.parts.streams.findById(created.source);
+    const source = sourceRow && this.rows.of(sourceRow);
+    if (source?.created.state === "gone" && !this.rows.hasForks(source)) this.remove(source);
+  }
+
+  delete(name: StreamName): "deleted" | "gone" | "not found" {
+    const found = this.usable(name);
+    if (found === "gone") return "gone";
+    if (!found) return "not found";
+    this.parts.db.transaction(() => this.end(found))();
+    return "deleted";
+  }
+
+  list(
+    spaceId: SpaceId,
+    { after = "", contains = "", limit }: Parameters<CreatedStreamStore["list"]>[1],
+  ): ListedStream[] {
+    return this.page.all(spaceId, after, contains, this.parts.retentionMs(), limit).flatMap(({ channel }) => {
+      const found = this.rows.find(spaceId, channel);
+      if (!found) return [];
+      return [{ channel, ...shown(found), producers: this.countProducers.get(found.row.id)?.count ?? 0 }];
+    });
+  }
+
+  producers({ spaceId, channel }: StreamName, limit: number): ListedProducer[] {
+    const row = this.parts.streams.find(spaceId, channel);
+    if (!row) return [];
+    return this.producersOf
+      .all(idsOf(row), limit)
+      .map(({ owner, pid, epoch, seq, used }) => ({ owner, id: pid, epoch, seq, usedMs: used }));
+  }
+
+  changes(agoMs: number): StreamChange[] {
+    const sinceMs = this.parts.wallMs() - agoMs;
+    const names = [...this.changed.all(sinceMs), ...this.ended.all(sinceMs)];
+    return names.map(({ app, channel }) => {
+      const found = this.usable({ spaceId: app, channel });
+      return { spaceId: app, channel, now: found && found !== "gone" ? shown(found) : undefined };
+    });
+  }
+
+  /** The streams of one space behind this name. */
+  channelsAfter(spaceId: SpaceId, channel: string): string[] {
+    return this.after.all(spaceId, channel).map((row) => row.channel);
+  }
+
+  /** Removes them, also those with forks. */
+  removeAll(spaceId: SpaceId, channels: readonly string[]): void {
+    const { db, streams } = this.parts;
+    const found = channels.map((channel) => this.rows.find(spaceId, channel)).filter((one) => one !== undefined);
+    db.transaction(() => {
+      for (const one of found) this.rows.remove(one);
+    })();
+    for (const { row } of found) streams.countDeleted(row);
+  }
+
+  /** True: it did something, so there may be more. */
+  expire(): boolean {
+    const { db, retentionMs } = this.parts;
+    const nowMs = retentionMs();
+    const ids = [...this.due.all(nowMs), ...this.stuck.all(nowMs - FORK_COPY_MAX_MS)];
+    db.transaction(() => {
+      for (const { stream } of ids) {
+        const row = this.parts.streams.findById(stream);
+        const found = row && this.rows.of(row);
+        if (found) this.end(found);
+      }
+    })();
+    let removed = this.oldProducers.run(nowMs - PRODUCER_KEPT_MS).changes;
+    removed += this.oldEnds.run(this.parts.wallMs() - ENDED_KEPT_MS).changes;
+    removed += this.oldWriters.run(nowMs - WRITER_KEPT_MS).changes;
+    return ids.length > 0 || removed > 0;
+  }
+}
+
+/** Runs something on the open file; errors of the file become those of the contract. */
+type Use = <T>(work: (opened: OpenedCreated) => T) => T;
+
+export class SqliteCreatedStreams implements CreatedStreamStore {
+  constructor(private readonly on: Use) {}
+
+  create = async (creation: Creation): Promise<Creating> => {
+    const begun = this.on(({ creating }) => creating.begin(creation));
+    if (!("target" in begun)) return begun;
+    for (let at: number | undefined = 0; at !== begun.upTo; ) {
+      const after: number = at;
+      at = this.on(({ creating }) => creating.copySome(begun, after));
+      // Its source or the fork itself has been removed meanwhile, with its rule or its application.
+      if (at === undefined) throw new HistoryUnavailable("the fork was removed while it was copied");
+      await Bun.sleep(0);
+    }
+    return this.on(({ creating }) => creating.complete(begun, creation));
+  };
+
+  write = async (batch: WriteBatch): Promise<readonly Written[]> => this.on(({ writing }) => writing.writeAll(batch));
+
+  settle = async (batch: WriteBatch): Promise<readonly Written[] | undefined> =>
+    this.on(({ writing }) => writing.settle(batch));
+
+  describe = async (name: StreamName): Promise<CreatedStream | "gone" | undefined> =>
+    this.on((opened) => {
+      const found = opened.usable(name);
+      return found && found !== "gone" ? shown(found) : found;
+    });
+
+  read = async (name: StreamName, range: Range): Promise<CreatedPage | "gone" | undefined> =>
+    this.on((opened) => {
+      const found = opened.usable(name);
+      return found && found !== "gone" ? { stream: shown(found), page: opened.read(found, range) } : found;
+    });
+
+  use = async (name: StreamName): Promise<void> =>
+    this.on((opened) => {
+      const found = opened.usable(name);
+      if (found && found !== "gone") opened.use(found);
+    });
+
+  delete = async (name: StreamName): Promise<"deleted" | "gone" | "not found"> =>
+    this.on((opened) => opened.delete(name));
+
+  list = async (spaceId: SpaceId, page: Parameters<CreatedStreamStore["list"]>[1]): Promise<readonly ListedStream[]> =>
+    this.on((opened) => opened.list(spaceId, page));
+
+  producers = async (name: StreamName, limit: number): Promise<readonly ListedProducer[]> =>
+    this.on((opened) => opened.producers(name, limit));
+
+  changes = async (agoMs: number): Promise<readonly StreamChange[]> => this.on((opened) => opened.changes(agoMs));
+
+  async applyRules(spaceId: SpaceId, isStream: (channel: string) => boolean): Promise<void> {
+    for (let after: string | undefined = ""; after !== undefined; ) {
+      const from: string = after;
+      const channels = this.on((opened) => opened.channelsAfter(spaceId, from));
+      const over = channels.filter((channel) => !isStream(channel));
+      if (over.length > 0) this.on((opened) => opened.removeAll(spaceId, over));
+      after = channels.length < VISIT_STREAMS ? undefined : channels.at(-1);
+      await Bun.sleep(0);
+    }
+  }
+
+  expire = async (): Promise<boolean> => this.on((opened) => opened.expire());
+}
