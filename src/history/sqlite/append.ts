@@ -14,6 +14,8 @@ export interface AppendSession {
   /** The row of a stream as it is now, with what this transaction has appended. */
   rowOf(spaceId: SpaceId, channel: string): StreamRow | undefined;
   append(batch: Batch): readonly Appended[];
+  /** A stream was inserted: it is counted when the transaction is committed. */
+  inserted(spaceId: SpaceId): void;
 }
 
 /** A stream while batches are appended to it. */
@@ -84,9 +86,12 @@ export class SqliteAppend {
     this.last = undefined;
     const nowMs = this.parts.wallMs();
     const idMs = this.parts.idMs();
+    /** Bound: the streams that `work` inserts. */
+    const inserted: SpaceId[] = [];
     const session: AppendSession = {
       rowOf: (spaceId, channel) => touched.get(`${spaceId} ${channel}`)?.row ?? streams.find(spaceId, channel),
       append: (batch) => this.appendBatch(batch, touched, nowMs, idMs),
+      inserted: (spaceId) => inserted.push(spaceId),
     };
     let result: T;
     this.begin.run();
@@ -99,6 +104,7 @@ export class SqliteAppend {
       if (db.inTransaction) db.run("ROLLBACK");
       throw error;
     }
+    for (const spaceId of inserted) streams.count(spaceId, 1, 0, 0, 0);
     this.count(touched);
     return result;
   }

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { anAppId } from "../../base/testing/ids.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import type { HistoryStore } from "../contract/history.ts";
+import { createdStreamTests } from "./created-streams.suite.ts";
 import { ALL, appendTexts, batchOf, type HistoryPlace, KEEP, message, readTexts, type TestTime, texts } from "./kit.ts";
 import { roomTests } from "./suite-rooms.ts";
 import { streamTests } from "./suite-streams.ts";
@@ -55,6 +56,7 @@ export function historySuite(name: string, newPlace: () => Promise<HistoryPlace>
     streamTests(context);
     trimTests(context);
     roomTests(context);
+    createdStreamTests(context);
   });
 }
 

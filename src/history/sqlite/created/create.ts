@@ -70,9 +70,9 @@ export class SqliteCreate {
     const values = { ...timesOf(creation, undefined), type, ...plain(creation), source: null, lineage: "[]" };
     const appended = this.parts.appending.transact((session) => {
       this.parts.rows.add(spaceId, channel, nowMs, { ...values, ends: endOf(values, nowMs), state: "ready" });
+      session.inserted(spaceId);
       return this.append(creation, messages, session);
     });
-    this.parts.streams.count(spaceId, 1, 0, 0, 0);
     return this.created(creation, appended);
   }
 
