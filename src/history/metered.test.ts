@@ -3,6 +3,7 @@ import { anAppId } from "../base/testing/ids.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { messageBytes } from "./contract/size.ts";
 import { MeteredHistory } from "./metered.ts";
+import { batchOfWrites, created, messagesFor, producer, write, writeOf } from "./testing/created-kit.ts";
 import { batchOf, KEEP, message } from "./testing/kit.ts";
 import { openMemoryHistory } from "./testing/memory.ts";
 import { UnreliableHistory } from "./testing/unreliable.ts";
@@ -19,8 +20,13 @@ function setup() {
   const wait = (ms: number): void => {
     nowMs += ms;
   };
-  const value = (name: string): number =>
-    Number(new RegExp(`^parley_history_${name} (\\d+)$`, "m").exec(metrics.text())?.[1]);
+  const value = (name: string, of = "history"): number => {
+    const line = metrics
+      .text()
+      .split("\n")
+      .find((one) => one.startsWith(`parley_${of}_${name} `));
+    return Number(line?.split(" ")[1]);
+  };
   return { unreliable, history, value, changes, wait };
 }
 
@@ -30,6 +36,34 @@ test("stored messages, duplicates, bytes and batches are counted", async () => {
   await history.append(batchOf({ id: "i" }));
   expect([value("messages_total"), value("duplicates_total"), value("batches_total")]).toEqual([2, 1, 2]);
   expect(value("bytes_total")).toBe(messageBytes(message({ id: "i" })) + messageBytes(message()));
+});
+
+test("writes over HTTP are counted with what became of them, and with what they stored", async () => {
+  const { history, value } = setup();
+  await created(history.created, {}, ["a"]);
+  await history.created.write(
+    batchOfWrites(writeOf(["b", "c"], { producer: producer(0, 0) }), writeOf([], { channel: "none" })),
+  );
+  await write(history.created, ["b", "c"], { producer: producer(0, 0) });
+  const writes = (outcome: string): number => value(`writes_total{outcome="${outcome}"}`, "stream");
+  expect([writes("written"), writes("duplicate"), writes("refused")]).toEqual([1, 1, 1]);
+  expect([value("messages_total", "stream"), value("batches_total", "stream")]).toEqual([3, 2]);
+  const bytes = messagesFor(["a", "b", "c"]).reduce((sum, one) => sum + one.bytes, 0);
+  expect([value("bytes_total", "stream"), value("messages_total")]).toEqual([bytes, 0]);
+});
+
+test("a write that was stored without an answer is counted when it is settled, and a failure shows until then", async () => {
+  const { unreliable, history, value, changes } = setup();
+  await created(history.created);
+  const batch = batchOfWrites(writeOf(["a"]));
+  unreliable.fate = (call) => (call === "write" ? "lose" : "answer");
+  await expect(history.created.write(batch)).rejects.toThrow();
+  expect([value("messages_total", "stream"), history.isUp]).toEqual([0, false]);
+  expect(await history.created.settle(batch)).toHaveLength(1);
+  expect(value("messages_total", "stream")).toBe(1);
+  unreliable.fate = () => "answer";
+  await write(history.created, ["b"]);
+  expect(changes).toEqual([expect.stringContaining("made to be lost"), "stores again"]);
 });
 
 test("a store that fails is down until it answers again", async () => {

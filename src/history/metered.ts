@@ -13,6 +13,7 @@ import type {
   Range,
   StreamState,
 } from "./contract/history.ts";
+import { MeteredCreated } from "./metered-created.ts";
 
 /** A failure to store counts for this long, unless something is stored meanwhile: then the store may be well, and only unused. */
 const FAILURE_COUNTS_MS = 60_000;
@@ -25,6 +26,7 @@ export interface MeteredOptions {
 
 export class MeteredHistory implements HistoryStore {
   readonly isShared: boolean;
+  readonly created: MeteredCreated;
   private lastAnswered = true;
   /** Monotonic ms of the last failure to store messages, if nothing was stored since. A full disk can still be read. */
   private notStoredMs: number | undefined;
@@ -53,6 +55,10 @@ export class MeteredHistory implements HistoryStore {
     metrics.gauge("parley_history_up", "Whether the store of histories answers, and stores messages.", () =>
       Number(this.isUp),
     );
+    this.created = new MeteredCreated(inner.created, metrics, {
+      watch: (call) => this.watch(call),
+      watchStoring: (call) => this.watchStoring(call),
+    });
   }
 
   /** Whether the last call was answered, and the last messages were stored. Trimming calls it every second, so this is never old. */
@@ -62,16 +68,9 @@ export class MeteredHistory implements HistoryStore {
   }
 
   append = async (batch: Batch): Promise<readonly Appended[]> => {
-    try {
-      const results = await this.watch(this.inner.append(batch));
-      this.count(batch, results);
-      this.stored();
-      return results;
-    } catch (error) {
-      if (this.notStoredMs === undefined) this.options.changed?.(false, error);
-      this.notStoredMs = this.monotonicMs();
-      throw error;
-    }
+    const results = await this.watchStoring(this.inner.append(batch));
+    this.count(batch, results);
+    return results;
   };
 
   settle = async (batch: Batch): Promise<readonly Appended[] | undefined> => {
@@ -119,6 +118,18 @@ export class MeteredHistory implements HistoryStore {
     if (this.notStoredMs === undefined) return;
     this.notStoredMs = undefined;
     this.options.changed?.(true);
+  }
+
+  private async watchStoring<T>(call: Promise<T>): Promise<T> {
+    try {
+      const result = await this.watch(call);
+      this.stored();
+      return result;
+    } catch (error) {
+      if (this.notStoredMs === undefined) this.options.changed?.(false, error);
+      this.notStoredMs = this.monotonicMs();
+      throw error;
+    }
   }
 
   private async watch<T>(call: Promise<T>): Promise<T> {

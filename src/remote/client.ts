@@ -56,6 +56,8 @@ export async function connectStore({ path, waitMs }: { path: string; waitMs?: nu
     server: server,
     history: partOf("history", methodFor),
     calls: partOf("historyCalls", methodFor),
+    created: partOf("created", methodFor),
+    createdCalls: partOf("createdCalls", methodFor),
     closed,
   };
   const holdStill: HoldStill = async () => {

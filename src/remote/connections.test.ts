@@ -9,6 +9,7 @@ import { TooManyWaiting } from "../base/fair-queue.ts";
 import { anAppId } from "../base/testing/ids.ts";
 import { HistoryUnavailable } from "../history/contract/history.ts";
 import { historyFile } from "../history/sqlite/file.ts";
+import { batchOfWrites, creation, LIMITS, SPACE, textsIn, writeOf } from "../history/testing/created-kit.ts";
 import { ALL, appendTexts, batchOf, KEEP, numbers } from "../history/testing/kit.ts";
 import { LeaseLost } from "../store/contract/leases.ts";
 import { StoreError, StoreUnreachable } from "../store/contract/store.ts";
@@ -320,6 +321,46 @@ describe("the history", () => {
     for (let i = 0; i < 450; i++) await history.open(APP, `c${i}`, KEEP);
     await history.applyRules(APP, (channel) => (channel.endsWith("7") ? KEEP : undefined));
     expect((await history.usage(APP)).streams).toBe(45);
+  });
+
+  test("a change of rules deletes streams of all channels without such a rule, also if there are many", async () => {
+    const { created } = (await served.worker()).history;
+    for (let i = 0; i < 450; i++)
+      await created.create(creation({ channel: `c${i}`, limits: { ...LIMITS, streams: 1000 } }));
+    await created.applyRules(SPACE, (channel) => channel.endsWith("7"));
+    expect(await created.list(SPACE, { limit: 1000 })).toHaveLength(45);
+  });
+
+  test("a write that lies in an earlier connection is settled as not stored, and never stored", async () => {
+    await served.history.created.create(creation());
+    const batch = batchOfWrites(writeOf(["late"]));
+    const earlier = await rawClient();
+    earlier.send([1, HELLO, [VERSION, "same"]]);
+    await new Promise<void>((resolve) => earlier.socket.once("data", () => resolve()));
+    const payload = encode([2, numberOf("created", "write"), [batch]]);
+    const header = Buffer.alloc(HEADER_BYTES, CALLS);
+    header.writeUInt32LE(payload.length);
+    earlier.socket.write(Buffer.concat([header, payload.subarray(0, -1)]));
+    const later = await rawClient();
+    later.send([1, HELLO, [VERSION, "same"]]);
+    await new Promise<void>((resolve) => later.socket.once("data", () => resolve()));
+    earlier.socket.write(payload.subarray(-1));
+    await earlier.closed;
+    later.socket.destroy();
+    expect(await served.history.created.settle(batch)).toBeUndefined();
+    expect(await textsIn(served.history.created)).toEqual([]);
+  });
+
+  test("of created streams is refused as a history is, while the server is gone, and settled when it is back", async () => {
+    const { created } = (await served.worker()).history;
+    await created.create(creation());
+    const batch = batchOfWrites(writeOf(["a"]));
+    await created.write(batch);
+    await served.stopServing();
+    await expect(created.settle(batch)).rejects.toBeInstanceOf(HistoryUnavailable);
+    await served.serve();
+    const fate = await retried("the server answers", () => created.settle(batch));
+    expect(fate).toMatchObject([{ outcome: "written" }]);
   });
 
   test("trimming follows the bytes that an application may have", async () => {

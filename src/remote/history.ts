@@ -1,5 +1,6 @@
 /** The history of the server, in a worker. Functions do not travel: they are called here, with what the server asks about. */
 import type { AppId, SpaceId } from "../base/ids.ts";
+import type { CreatedStreamStore } from "../history/contract/created-streams.ts";
 import { type Batch, type HistoryStore, HistoryUnavailable } from "../history/contract/history.ts";
 import type { Retention } from "../protocol/patterns/channel-rules.ts";
 import type { Contracts, HistoryCalls } from "./methods.ts";
@@ -9,13 +10,19 @@ interface RemoteHistoryParts {
   readonly server: ServerConnection;
   readonly history: Contracts["history"];
   readonly calls: HistoryCalls;
+  readonly created: Contracts["created"];
+  readonly createdCalls: Contracts["createdCalls"];
   readonly closed: () => void;
 }
 
-export function remoteHistory({ server, history, calls, closed }: RemoteHistoryParts): HistoryStore {
+/** A call that is refused when the history is closed. */
+type Open = <A extends unknown[], T>(call: (...args: A) => Promise<T>) => (...args: A) => Promise<T>;
+
+export function remoteHistory(parts: RemoteHistoryParts): HistoryStore {
+  const { server, history, calls, closed } = parts;
   let isClosed = false;
-  const open = <A extends unknown[], T>(call: (...args: A) => Promise<T>) => {
-    return async (...args: A): Promise<T> => {
+  const open: Open = (call) => {
+    return async (...args) => {
       if (isClosed) throw new HistoryUnavailable("the history is closed");
       return call(...args);
     };
@@ -32,6 +39,7 @@ export function remoteHistory({ server, history, calls, closed }: RemoteHistoryP
     removeSpace: open(history.removeSpace),
     usage: open(history.usage),
     totals: open(history.totals),
+    created: remoteCreated(parts, open),
     applyRules: open(async (spaceId: SpaceId, keep: (channel: string) => Retention | undefined) => {
       for (let after: string | undefined = ""; after !== undefined; ) {
         const channels: readonly string[] = await calls.channelsAfter(spaceId, after);
@@ -46,6 +54,30 @@ export function remoteHistory({ server, history, calls, closed }: RemoteHistoryP
       isClosed = true;
       closed();
     },
+  };
+}
+
+function remoteCreated({ created, createdCalls }: RemoteHistoryParts, open: Open): CreatedStreamStore {
+  return {
+    create: open(created.create),
+    write: open(created.write),
+    settle: open(created.settle),
+    describe: open(created.describe),
+    read: open(created.read),
+    use: open(created.use),
+    delete: open(created.delete),
+    list: open(created.list),
+    producers: open(created.producers),
+    changes: open(created.changes),
+    expire: open(created.expire),
+    applyRules: open(async (spaceId: SpaceId, isStream: (channel: string) => boolean) => {
+      for (let after: string | undefined = ""; after !== undefined; ) {
+        const channels: readonly string[] = await createdCalls.channelsAfter(spaceId, after);
+        const over = channels.filter((channel) => !isStream(channel));
+        if (over.length > 0) await createdCalls.deleteAll(spaceId, over);
+        after = channels.at(-1);
+      }
+    }),
   };
 }
 

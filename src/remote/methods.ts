@@ -4,6 +4,7 @@
  */
 import type { AppId } from "../base/ids.ts";
 import type { HistoryStore } from "../history/contract/history.ts";
+import type { StreamsByChannel } from "../history/sqlite/created/store.ts";
 import type { RulesByChannel } from "../history/sqlite/history.ts";
 import type { AmountStore } from "../store/contract/amounts.ts";
 import type { ClearingStore } from "../store/contract/clearing.ts";
@@ -18,6 +19,7 @@ import type { Change, Store } from "../store/contract/store.ts";
 import type { TrackingStore } from "../store/contract/tracking.ts";
 import type { WebhookStore } from "../store/contract/webhooks.ts";
 import type { TakenLease } from "../store/sql/recordings/worker-leases.ts";
+import { type CreatedPart, created, createdCalls } from "./created-methods.ts";
 import type { Listed } from "./listed.ts";
 import { tracking, webhooks } from "./webhook-methods.ts";
 
@@ -277,6 +279,8 @@ export interface Contracts {
   readonly webhooks: WebhookStore;
   readonly history: Pick<HistoryStore, keyof typeof history>;
   readonly historyCalls: HistoryCalls;
+  readonly created: CreatedPart;
+  readonly createdCalls: StreamsByChannel;
 }
 export type Part = keyof Contracts;
 
@@ -295,6 +299,8 @@ const LISTS: Readonly<Record<Part, Readonly<Record<string, true>>>> = {
   webhooks,
   history,
   historyCalls,
+  created,
+  createdCalls,
 };
 
 export interface Method {
@@ -313,6 +319,10 @@ export const CHANGE_METHODS: readonly string[] = Object.keys(change);
 
 /** Calls of the contract of stores that show whether the store answers. */
 const PROBES: readonly (keyof typeof store)[] = ["revisions", "blocks", "tryWrite"];
+/** Calls of the contracts of history: when they cannot be made, the error is that of those contracts. */
+const OF_HISTORY: readonly Part[] = ["history", "historyCalls", "created", "createdCalls"];
+export const IS_HISTORY: readonly boolean[] = METHODS.map(({ part }) => OF_HISTORY.includes(part));
+
 export const isProbe = ({ part, name }: Method): boolean =>
   part === "store" && (PROBES as readonly string[]).includes(name);
 

@@ -19,7 +19,7 @@ import {
   RESPONSE_MAX_BYTES,
   START_WAIT_MS,
 } from "./limits.ts";
-import { HELLO, isProbe, METHODS, PING, type Welcome } from "./methods.ts";
+import { HELLO, IS_HISTORY, isProbe, METHODS, PING, type Welcome } from "./methods.ts";
 import { CHANGED, FAILED, REWOUND } from "./responses.ts";
 import { Unanswered, unreachable } from "./unanswered.ts";
 
@@ -28,7 +28,6 @@ interface Connected {
   readonly writer: FrameWriter;
 }
 
-const IS_HISTORY = METHODS.map(({ part }) => part === "history" || part === "historyCalls");
 const APPEND_METHOD = METHODS.findIndex(({ part, name }) => part === "history" && name === "append");
 const IS_PROBE = METHODS.map(isProbe);
 

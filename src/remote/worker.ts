@@ -22,6 +22,7 @@ import {
   HELLO,
   type HeldStill,
   type HistoryCalls,
+  IS_HISTORY,
   METHODS,
   methodsOf,
   type SessionCalls,
@@ -54,8 +55,6 @@ const CHANGING = ["session.endChange", "store.putBlock", "store.removeBlock"];
 
 /** After these calls the revisions may be others. */
 const CHANGES = new Set(METHODS.flatMap(({ part, name }, nr) => (CHANGING.includes(`${part}.${name}`) ? [nr] : [])));
-
-const IS_HISTORY = METHODS.map(({ part }) => part === "history" || part === "historyCalls");
 
 /** What a method throws at once becomes its answer too. */
 function invoke(method: AnyMethod, args: unknown[]): Promise<unknown> {
@@ -118,6 +117,8 @@ export class WorkerConnection implements Appending {
       webhooks,
       history,
       historyCalls,
+      created: history.created,
+      createdCalls: history.created,
     });
   }
 

@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../src/base/clock.ts";
 import { anAppId } from "../../src/base/testing/ids.ts";
+import type { CreatedStreamStore } from "../../src/history/contract/created-streams.ts";
 import {
   type Batch,
   type HistoryStore,
@@ -112,6 +113,7 @@ export class LateHistory {
     const noteState = (app: string, channel: string, state: StreamState): void => streams.seen(app, channel, state);
     return {
       isShared: this.isShared,
+      created: this.createdOf(node),
       append: (batch) => this.call(node, () => this.append(batch), batch.check),
       settle: (batch) =>
         call(async () => {
@@ -142,6 +144,30 @@ export class LateHistory {
       trim: (maxBytesOf) => call(() => inner.trim(maxBytesOf)),
       onRewound: (listener) => inner.onRewound(listener),
       close: async () => {},
+    };
+  }
+
+  /** Walks have no streams that are created: their calls take their time, and are settled as appends are. */
+  private createdOf(node: string): CreatedStreamStore {
+    const { created } = this.inner;
+    const call = <T>(work: () => Promise<T>): Promise<T> => this.call(node, work);
+    return {
+      create: (creation) => call(() => created.create(creation)),
+      write: (batch) => this.call(node, () => created.write(batch), batch.check),
+      settle: (batch) =>
+        call(() => {
+          this.calls = this.calls.filter((one) => one.check !== batch.check);
+          return created.settle(batch);
+        }),
+      describe: (name) => call(() => created.describe(name)),
+      read: (name, range) => call(() => created.read(name, range)),
+      use: (name) => call(() => created.use(name)),
+      delete: (name) => call(() => created.delete(name)),
+      list: (spaceId, page) => call(() => created.list(spaceId, page)),
+      producers: (name, limit) => call(() => created.producers(name, limit)),
+      changes: (agoMs) => call(() => created.changes(agoMs)),
+      applyRules: (spaceId, isStream) => call(() => created.applyRules(spaceId, isStream)),
+      expire: () => call(() => created.expire()),
     };
   }
 

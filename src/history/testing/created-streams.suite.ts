@@ -420,6 +420,17 @@ function endTests({ newHistory, wait }: SuiteContext): void {
         .map(({ channel }) => channel)
         .sort(),
     ).toEqual(["drop/1", "drop/2"]);
+    await store.delete({ spaceId: SPACE, channel: "keep/1" });
+    await created(store, { channel: "drop/3" }, ["x"]);
+    const fork = { source: "drop/3", at: "end", more: 0 } as const;
+    await created(store, { channel: "drop/fork", fork, contentType: undefined });
+    await created(store, { channel: "keep/3" }, ["x"]);
+    await created(store, { channel: "drop/fork2", fork: { ...fork, source: "keep/3" }, contentType: undefined });
+    expect(await store.delete({ spaceId: SPACE, channel: "keep/3" })).toBe("deleted");
+    expect(await store.describe({ spaceId: SPACE, channel: "keep/3" })).toBe("gone");
+    await store.applyRules(SPACE, (channel) => !channel.startsWith("drop/"));
+    // Its last fork went with the rule: the name is free.
+    expect(await store.describe({ spaceId: SPACE, channel: "keep/3" })).toBeUndefined();
     await store.applyRules(SPACE, () => false);
     await trimAll(history);
     expect(await history.usage(SPACE)).toMatchObject({ streams: 0, messages: 0, bytes: 0 });

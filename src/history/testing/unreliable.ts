@@ -1,5 +1,6 @@
 /** For tests: a history whose calls can be paused, delayed or made to fail, as those of a distant or broken server. */
 import type { AppId, SpaceId } from "../../base/ids.ts";
+import type { CreatedStreamStore } from "../contract/created-streams.ts";
 import {
   type Appended,
   type Batch,
@@ -14,7 +15,23 @@ import {
 } from "../contract/history.ts";
 
 type Retention = Parameters<HistoryStore["open"]>[2];
-export type Call = "append" | "settle" | "open" | "read" | "heads" | "remove";
+/** Those of created streams follow the others; `settle write` is theirs of `settle`. */
+export type Call =
+  | "append"
+  | "settle"
+  | "open"
+  | "read"
+  | "heads"
+  | "remove"
+  | "create"
+  | "write"
+  | "settle write"
+  | "describe"
+  | "read created"
+  | "use"
+  | "delete"
+  | "list"
+  | "changes";
 
 /**
  * What happens to a call:
@@ -35,7 +52,24 @@ export class UnreliableHistory implements HistoryStore {
   /** Awaited when a call has reached the store, before it is answered. */
   beforeAnswer: (call: Call) => void | Promise<void> = () => undefined;
   /** How often each call was made. */
-  readonly calls: Record<Call, number> = { append: 0, settle: 0, open: 0, read: 0, heads: 0, remove: 0 };
+  readonly calls: Record<Call, number> = {
+    append: 0,
+    settle: 0,
+    open: 0,
+    read: 0,
+    heads: 0,
+    remove: 0,
+    create: 0,
+    write: 0,
+    "settle write": 0,
+    describe: 0,
+    "read created": 0,
+    use: 0,
+    delete: 0,
+    list: 0,
+    changes: 0,
+  };
+  readonly created: CreatedStreamStore;
   private readonly paused: PausedCall[] = [];
   private readonly waiting: (() => void)[] = [];
   /** Checks of batches that were settled: one that is still paused is not stored any more. */
@@ -47,6 +81,7 @@ export class UnreliableHistory implements HistoryStore {
     readonly isShared = inner.isShared,
   ) {
     inner.onRewound(() => this.rewind());
+    this.created = this.createdOf(inner.created);
   }
 
   /** Pauses these calls until they are released, each with a fate of its own. */
@@ -113,6 +148,31 @@ export class UnreliableHistory implements HistoryStore {
   close(): Promise<void> {
     this.releaseAll("fail");
     return this.inner.close();
+  }
+
+  private createdOf(inner: CreatedStreamStore): CreatedStreamStore {
+    return {
+      create: (creation) => this.call("create", () => inner.create(creation)),
+      write: (batch) =>
+        this.call("write", () => {
+          if (this.settled.has(batch.check)) throw new HistoryUnavailable("the batch was settled before");
+          return inner.write(batch);
+        }),
+      settle: (batch) =>
+        this.call("settle write", () => {
+          this.settled.add(batch.check);
+          return inner.settle(batch);
+        }),
+      describe: (name) => this.call("describe", () => inner.describe(name)),
+      read: (name, range) => this.call("read created", () => inner.read(name, range)),
+      use: (name) => this.call("use", () => inner.use(name)),
+      delete: (name) => this.call("delete", () => inner.delete(name)),
+      list: (spaceId, page) => this.call("list", () => inner.list(spaceId, page)),
+      producers: (name, limit) => this.call("list", () => inner.producers(name, limit)),
+      changes: (agoMs) => this.call("changes", () => inner.changes(agoMs)),
+      applyRules: (spaceId, isStream) => inner.applyRules(spaceId, isStream),
+      expire: () => inner.expire(),
+    };
   }
 
   private async call<T>(call: Call, work: () => Promise<T>): Promise<T> {

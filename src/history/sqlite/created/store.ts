@@ -130,9 +130,14 @@ export class OpenedCreated {
     const { row, created } = found;
     this.rows.remove(found);
     this.parts.streams.countDeleted(row);
-    const sourceRow = created.source === null ? undefined : this.parts.streams.findById(created.source);
-    const source = sourceRow && this.rows.of(sourceRow);
-    if (source?.created.state === "gone" && !this.rows.hasForks(source)) this.remove(source);
+    if (created.source !== null) this.removeIfLeft(created.source);
+  }
+
+  /** Removes what is gone and has no forks any more. */
+  private removeIfLeft(stream: number): void {
+    const row = this.parts.streams.findById(stream);
+    const found = row && this.rows.of(row);
+    if (found?.created.state === "gone" && !this.rows.hasForks(found)) this.remove(found);
   }
 
   delete(name: StreamName): "deleted" | "gone" | "not found" {
@@ -184,6 +189,11 @@ export class OpenedCreated {
       for (const one of found) this.rows.remove(one);
     })();
     for (const { row } of found) streams.countDeleted(row);
+    // What they were forks of, if it is gone and has no other: its name is free again.
+    const sources = new Set(found.map(({ created }) => created.source).filter((source) => source !== null));
+    db.transaction(() => {
+      for (const source of sources) this.removeIfLeft(source);
+    })();
   }
 
   /** True: it did something, so there may be more. */
@@ -205,10 +215,18 @@ export class OpenedCreated {
   }
 }
 
+/** In place of `applyRules` for callers in other processes, whose function cannot be called here. */
+export interface StreamsByChannel {
+  /** Some channels of a space that have streams, behind this one in their order; none: there are no more. */
+  channelsAfter(spaceId: SpaceId, channel: string): Promise<readonly string[]>;
+  /** Deletes these streams, also those with forks. */
+  deleteAll(spaceId: SpaceId, channels: readonly string[]): Promise<void>;
+}
+
 /** Runs something on the open file; errors of the file become those of the contract. */
 type Use = <T>(work: (opened: OpenedCreated) => T) => T;
 
-export class SqliteCreatedStreams implements CreatedStreamStore {
+export class SqliteCreatedStreams implements CreatedStreamStore, StreamsByChannel {
   constructor(private readonly on: Use) {}
 
   create = async (creation: Creation): Promise<Creating> => {
@@ -260,14 +278,19 @@ export class SqliteCreatedStreams implements CreatedStreamStore {
 
   async applyRules(spaceId: SpaceId, isStream: (channel: string) => boolean): Promise<void> {
     for (let after: string | undefined = ""; after !== undefined; ) {
-      const from: string = after;
-      const channels = this.on((opened) => opened.channelsAfter(spaceId, from));
+      const channels: readonly string[] = await this.channelsAfter(spaceId, after);
       const over = channels.filter((channel) => !isStream(channel));
-      if (over.length > 0) this.on((opened) => opened.removeAll(spaceId, over));
-      after = channels.length < VISIT_STREAMS ? undefined : channels.at(-1);
+      if (over.length > 0) await this.deleteAll(spaceId, over);
+      after = channels.at(-1);
       await Bun.sleep(0);
     }
   }
+
+  channelsAfter = async (spaceId: SpaceId, channel: string): Promise<readonly string[]> =>
+    this.on((opened) => opened.channelsAfter(spaceId, channel));
+
+  deleteAll = async (spaceId: SpaceId, channels: readonly string[]): Promise<void> =>
+    this.on((opened) => opened.removeAll(spaceId, channels));
 
   expire = async (): Promise<boolean> => this.on((opened) => opened.expire());
 }
