@@ -42,7 +42,7 @@ export function buildHub(outside: HubParts): Hub {
   const connections = buildConnections(outside, state);
   const presence = buildPresence(outside, nodeRequests, state, connections);
   const messages = buildMessages(outside, state, connections, presence);
-  const streams = buildStreams(outside, state, connections, messages);
+  const streams = buildStreams(outside, nodeRequests, state, connections, messages);
   const subscriptions = buildSubscriptions(outside, state, connections, presence, streams);
   const below = { ...state, ...connections, ...presence, ...messages, ...streams, ...subscriptions };
   const control = buildControl(outside, nodeRequests, below);

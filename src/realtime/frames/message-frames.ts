@@ -17,6 +17,7 @@ import { SEND_REFUSED } from "../messages/direct-texts.ts";
 import type { Directs, SendRefusal } from "../messages/directs.ts";
 import { committed, hasUncommitted, mayStore, putOff } from "../state/backlog.ts";
 import type { Connection } from "../state/connection.ts";
+import type { StreamRefusal } from "../streams/created-publishing.ts";
 import type { Outcome, Publishing } from "../streams/publishing.ts";
 import type { Streams } from "../streams/streams.ts";
 import { NOT_KNOWN_TO_BE_STORED, TOO_MUCH_WAITS } from "../streams/texts.ts";
@@ -34,7 +35,7 @@ interface MessageFramesParts {
   readonly delivery: Delivery;
   readonly directs: Directs;
   readonly publishing: Publishing;
-  readonly streams: Pick<Streams, "retentionOf">;
+  readonly streams: Pick<Streams, "ruleOf">;
   readonly clock: Clock;
   readonly replies: Replies;
   readonly inSight: Pick<InSight, "mayWrite">;
@@ -78,7 +79,9 @@ export class MessageFrames {
     const { replies, streams } = this.parts;
     const { data } = frame;
     const isNoted = !connection.seat;
-    const keep = streams.retentionOf(connection.peer.space.id, channel);
+    const rule = streams.ruleOf(connection.peer.space.id, channel);
+    const keep = rule?.history;
+    if (rule?.stream) return this.publishToStream(connection, channel, frame, id);
     if (keep && isNoted) {
       const { withExtras } = connection;
       withExtras.storesTo = channel;
@@ -88,6 +91,24 @@ export class MessageFrames {
     if (isNoted) connection.withExtras.publishesTo = channel;
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
     this.publishNow(connection, channel, envelopeOf(connection, data, id), frame);
+  }
+
+  /** The channel is a created stream: its messages wait for the store as those of channels with history. */
+  private publishToStream(
+    connection: Connection,
+    channel: string,
+    { data, requestId }: ClientFrame,
+    id: string | undefined,
+  ): void {
+    const { publishing, replies } = this.parts;
+    const request: Request = { requestId, channel };
+    if (data === undefined) return replies.refuse(connection, "missing_data", request);
+    const envelope = envelopeOf(connection, data, id);
+    const answer = this.answerOf(connection, channel, requestId);
+    const publish = (): void =>
+      publishing.publish(connection.peer.space.id, channel, envelope, answer, connection);
+    if (mayStore(connection, channel, false)) return publish();
+    this.putOff(connection, data, request, publish, channel);
   }
 
   /** Every message is checked: what may be said in a room can change with each. So `publishesTo` and `storesTo` are never set for a seat. */
@@ -217,7 +238,7 @@ export class MessageFrames {
   }
 
   /** Guests are refused before the application is, whose usage does not show that a share is used up. */
-  private refuseMessage(connection: Connection, refused: PublishRefusal, request: Request): void {
+  private refuseMessage(connection: Connection, refused: PublishRefusal | StreamRefusal, request: Request): void {
     const { seat } = connection;
     const isOfGuest = refused === "over_message_quota" && seat !== undefined && !isInvited(seat.claims);
     this.parts.replies.refuse(connection, refused, request, isOfGuest ? OVER_GUEST_QUOTA : undefined);

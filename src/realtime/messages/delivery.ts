@@ -111,13 +111,13 @@ export class Delivery {
     this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined, idField(envelope));
   }
 
-  /** A message of a channel with history: the next one of its stream, wherever it was published. */
-  deliverStored(channel: Channel, message: StoredMessage, epoch: string): void {
+  /** A message of a channel with history: the next one of its stream, wherever it was published. `more`: more members of its frame. */
+  deliverStored(channel: Channel, message: StoredMessage, epoch: string, more = ""): void {
     const from = channel.space.peers.get(message.from);
     const sender = message.connection === undefined ? undefined : connectionOf(from, message.connection);
     if (from?.pending) this.parts.presence.beforeMessage(from, hasReceiver(channel, sender));
     const { offset, check, time, id } = message;
-    const fields = encode.storedFields({ epoch, offset, check }, time, id);
+    const fields = encode.storedFields({ epoch, offset, check }, time, id) + more;
     const own = sender?.subscriptionTo(channel.name);
     const isOnTopic = own !== undefined && !own.replay;
     this.fanOut(channel, from ? from.json : JSON.stringify(message.from), message, isOnTopic ? own : undefined, fields);

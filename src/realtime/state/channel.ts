@@ -6,14 +6,24 @@ import type { Space } from "./space.ts";
 import type { Stream } from "./stream.ts";
 import type { Subscription } from "./subscription.ts";
 
+/** A reader of a stream over HTTP. Both are called within what has caused them, so they only note it. */
+export interface Follower {
+  /** There may be more to read, or the stream was closed. */
+  changed(): void;
+  /** It is not the same stream any more, or cannot be followed. Called once, and nothing after it. */
+  ended(): void;
+}
+
 let lastNumber = 0;
 const NO_MEMBERS: ReadonlySet<Member> = new Set();
 
 export class Channel {
   /** The name as JSON. */
   readonly json: string;
-  /** Present while the channel keeps history. */
+  /** Present while the channel keeps history, or is a created stream. */
   stream: Stream | undefined;
+  /** Who follows its stream without a connection; `undefined`: no one. Bound: readers over HTTP (http/streams/limits.ts). */
+  followers: Set<Follower> | undefined;
   /** Native topics. A subscriber is on one of the first two, and on the third while it listens to presence changes. */
   readonly plainTopic: string;
   readonly metadataTopic: string;

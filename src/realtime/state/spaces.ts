@@ -69,7 +69,7 @@ export class Spaces {
 
   /** Forgets a channel that has no subscriber here, keeps no member, and of which other nodes know no member through this one. */
   forgetIfUnused(channel: Channel): void {
-    if (channel.subscribers + channel.replaying > 0 || !channel.isInUse) return;
+    if (channel.subscribers + channel.replaying > 0 || channel.followers || !channel.isInUse) return;
     if ([...channel.members.values()].some((member) => member.announced || member.lingeringState)) return;
     this.detach(channel);
     this.engine.unwatch(channel.space.id, channel.name);

@@ -1,14 +1,18 @@
 /**
- * The stream of one channel with history on this node: delivers messages in the order of their offsets, each once, wherever they
- * come from: this node's own appends, other nodes, the store. Pure: streams.ts reads and decides what to do about a gap.
+ * The stream of one channel with history on this node, or of one that is a created stream: delivers messages in the order of their offsets,
+ * each once, wherever they come from: this node's own appends, other nodes, the store. Pure: streams.ts reads and decides what to do about a gap.
  *
  *     closed → opening → open → ended
- *        └────────┘
+ *        └────────┘ └→ absent ──┘
+ *
+ * `absent`: a channel whose rule has `stream`, and there is no stream of its name. It is another one as soon as it is created.
  */
+import { type SpaceId, streamSpaceOf } from "../../base/ids.ts";
 import type { StoredMessage, StreamState } from "../../history/contract/history.ts";
 import { Ring, type RingBudget } from "../../history/ring.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
+import type { DataForm } from "../../protocol/stream-data.ts";
 import type { Channel } from "./channel.ts";
 import { AHEAD_MAX_BYTES, AHEAD_MAX_MESSAGES } from "./limits.ts";
 
@@ -36,7 +40,11 @@ interface Waiting {
 }
 
 export class Stream {
-  state: "closed" | "opening" | "open" | "ended" = "closed";
+  state: "closed" | "opening" | "open" | "absent" | "ended" = "closed";
+  /** Of a created stream: what its messages are. */
+  form: DataForm = "json";
+  /** A created stream that takes no more messages. */
+  isClosed = false;
   epoch = "";
   /** The offset of the last message that was handed to the subscribers here, and its check. */
   delivered = 0;
@@ -66,12 +74,23 @@ export class Stream {
     public keep: Retention,
     private readonly budget: RingBudget,
     private readonly events: StreamEvents,
+    readonly isCreated = false,
   ) {
     this.ring = new Ring(budget, 0, "");
   }
 
   get isOpen(): boolean {
     return this.state === "open";
+  }
+
+  get isAbsent(): boolean {
+    return this.state === "absent";
+  }
+
+  /** Under which space the store keeps its messages. */
+  get storeSpace(): SpaceId {
+    const { space } = this.channel;
+    return this.isCreated ? streamSpaceOf(space.owner) : space.id;
   }
 
   get position(): Position {
@@ -107,6 +126,13 @@ export class Stream {
     for (const { run } of waiting.filter((one) => one.epoch !== epoch)) run();
     this.release();
     this.deliverAhead();
+  }
+
+  /** There is no such stream. */
+  beAbsent(): void {
+    this.state = "absent";
+    for (const opened of this.opening.splice(0)) opened(true);
+    this.forget();
   }
 
   /** Could not be opened. */

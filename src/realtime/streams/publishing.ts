@@ -34,6 +34,7 @@ import { connectionOf } from "../state/receivers.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { Stream } from "../state/stream.ts";
 import type { Subscription } from "../state/subscription.ts";
+import type { CreatedPublishing, StreamRefusal } from "./created-publishing.ts";
 import type { Streams } from "./streams.ts";
 
 /** A message that is stored. `isDuplicate`: it was published before under the same id, and this is where it is. */
@@ -41,8 +42,8 @@ export interface Published extends Position {
   readonly isDuplicate: boolean;
 }
 
-/** `delivered`: the channel has no history. `unconfirmed`: the store has not answered, and the message may appear later; or too much waits for it. */
-export type Outcome = Published | "delivered" | "unconfirmed" | PublishRefusal;
+/** `delivered`: the channel has no history. StreamRefusal: it is a created stream. `unconfirmed`: the store has not answered, and the message may appear later; or too much waits for it. */
+export type Outcome = Published | "delivered" | "unconfirmed" | PublishRefusal | StreamRefusal;
 type Answer = (outcome: Outcome) => void;
 
 /** A message of a channel with history. */
@@ -86,6 +87,8 @@ export class Publishing {
   private readonly appender: Appender;
   /** Messages by application that the store has not answered for. Bound: applications with such messages. */
   private readonly uncommitted = new Map<string, number>();
+  /** For channels that are created streams. Built after this. */
+  created: Pick<CreatedPublishing, "publish"> | undefined;
   /** The embedded store answers in the order of the calls, and nothing of other nodes comes in between. */
   readonly keepsOrder: boolean;
 
@@ -106,8 +109,9 @@ export class Publishing {
    * is the connection it comes from, absent for REST and for the service itself.
    */
   publish(spaceId: SpaceId, channel: string, envelope: Envelope, answer: Answer, sender?: Connection): void {
-    const keep = this.parts.streams.retentionOf(spaceId, channel);
-    if (keep) this.store({ spaceId, channel, keep, envelope, sender }, answer);
+    const rule = this.parts.streams.ruleOf(spaceId, channel);
+    if (rule?.history) this.store({ spaceId, channel, keep: rule.history, envelope, sender }, answer);
+    else if (rule?.stream) this.created?.publish(spaceId, channel, rule.stream, envelope, answer, sender);
     else answer(this.parts.delivery.publish(spaceId, channel, envelope, sender) ?? "delivered");
   }
 
@@ -133,9 +137,9 @@ export class Publishing {
     withExtras.publishesTo = undefined;
   }
 
-  /** The check of what is appended and not answered; `undefined`: nothing. */
-  get unanswered(): string | undefined {
-    return this.appender.unanswered;
+  /** Whether this is the check of what is appended and not answered. */
+  isUnanswered(check: string): boolean {
+    return this.appender.unanswered === check;
   }
 
   /** Resolves when no message waits for the store any more. */
@@ -177,12 +181,22 @@ export class Publishing {
     if (isNew) this.deliver(message, appended, nowMs);
   };
 
+  /** The same for a message that is delivered already, or will be without this. */
+  answerInOrder(sender: Connection, channel: string, appended: Published, answer: Answer): void {
+    const { stream } = sender.peer.space.channels.get(channel) ?? {};
+    const subscription = sender.subscriptionTo(channel);
+    if (!subscription) answer(appended);
+    const delivered = (): void => this.delivered(stream, sender, subscription, appended, answer);
+    if (stream) stream.whenDelivered(appended.epoch, appended.offset, delivered);
+    else delivered();
+  }
+
   /** The subscribers here have the message, if they are to get it. */
   private delivered(
     stream: Stream | undefined,
     sender: Connection | undefined,
     subscription: Subscription | undefined,
-    appended: Appended,
+    appended: Published,
     answer: Answer,
   ): void {
     if (subscription) {
@@ -216,6 +230,18 @@ export class Publishing {
     }
   }
 
+  /** Messages of a write over HTTP are stored (created.ts). */
+  stored(spaceId: SpaceId, messages: readonly NewMessage[], appended: readonly Appended[]): void {
+    const nowMs = this.parts.clock.monotonicMs();
+    for (const [at, message] of messages.entries()) {
+      const result = appended[at];
+      if (!result || result.isDuplicate) continue;
+      const here = message.spaceId === spaceId ? message : { ...message, spaceId };
+      this.parts.delivery.accept(spaceId, message.channel, envelopeOf(here, result), undefined);
+      this.deliver(here, result, nowMs);
+    }
+  }
+
   /** A message whose publisher got `backend_error` is stored all the same. */
   private lateStored(message: NewMessage, appended: Appended): void {
     const { spaceId, channel, from, connection } = message;
@@ -226,7 +252,8 @@ export class Publishing {
     this.deliver(message, appended, this.parts.clock.monotonicMs());
   }
 
-  private finish(sender: Connection | undefined): void {
+  /** The store has answered for a message of this connection: what has waited for it goes on. */
+  finish(sender: Connection | undefined): void {
     if (!sender) return;
     try {
       committed(sender, this.keepsOrder);

@@ -38,7 +38,7 @@ export class Recovery {
   private readonly fills: RingFills;
 
   constructor(private readonly parts: RecoveryParts) {
-    this.fills = new RingFills({ history: parts.history, streams: parts.streams });
+    this.fills = new RingFills(parts);
   }
 
   /** `decided` is called once, now or later. */
@@ -171,8 +171,8 @@ export class Recovery {
     });
   }
 
-  private read({ channel }: Stream, range: Range): Promise<Page | undefined> {
-    return this.parts.streams.calls.run(this.parts.history.read(channel.space.id, channel.name, range));
+  private read(stream: Stream, range: Range): Promise<Page | undefined> {
+    return this.parts.streams.read(stream, range);
   }
 }
 

@@ -13,6 +13,7 @@ import * as encode from "../../protocol/encode.ts";
 import { REPLAY_MAX_MS } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
+import { shownOf } from "../../protocol/stream-data.ts";
 import type { Start } from "../../protocol/subscribe-options.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Connections } from "../connections/connections.ts";
@@ -173,20 +174,21 @@ export class Replays {
         if (this.hasRoom(replay, 0)) void this.read(replay, stream);
         return false;
       }
-      if (!this.write(replay, message, stream.epoch)) return false;
+      if (!this.write(replay, message, stream)) return false;
       messages++;
       bytes += message.bytes;
     }
   }
 
   /** Returns false if the connection must read first, or has ended. */
-  private write(replay: Replay, message: StoredMessage, epoch: string): boolean {
+  private write(replay: Replay, message: StoredMessage, { epoch, form }: Stream): boolean {
     const { connection, channel, withMetadata } = replay.subscription;
-    const { offset, check, time, from, metadataJson, dataJson, id } = message;
+    const { offset, check, time, from, metadataJson, id } = message;
     if (!connection.open) return false;
     // What this connection itself has published is left out as well.
     if (message.connection === undefined || !replay.leavesOut(message.connection)) {
-      const fields = encode.storedFields({ epoch, offset, check }, time, id);
+      const { dataJson, isBase64 } = shownOf(message.dataJson, form);
+      const fields = `${encode.storedFields({ epoch, offset, check }, time, id)}${isBase64 ? encode.BASE64_FIELD : ""}`;
       const text = encode.message(
         channel.json,
         JSON.stringify(from),
@@ -229,15 +231,15 @@ export class Replays {
   private async read(replay: Replay, stream: Stream): Promise<void> {
     if (replay.isReading) return;
     replay.isReading = true;
-    const { history, streams } = this.parts;
+    const { streams } = this.parts;
     const { cursor, check, subscription } = replay;
-    const { name, space } = subscription.channel;
+    const { space } = subscription.channel;
     const range = { after: cursor, upTo: stream.delivered, limit: READ_MAX_MESSAGES, maxBytes: READ_MAX_BYTES };
     try {
       const page = await streams.reads.run(space.owner, subscription.connection, async () => {
         // Another replay of this connection has taken the room meanwhile.
         if (replay.stage !== "following" || !this.hasRoom(replay, replay.neededBytes)) return "later";
-        return streams.calls.run(history.read(space.id, name, range));
+        return streams.read(stream, range);
       });
       if (page === "later" || replay.stage !== "following" || !stream.isOpen) return;
       const isSame = page?.state.epoch === stream.epoch && (check === undefined || page.check === check);

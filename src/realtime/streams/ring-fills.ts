@@ -1,5 +1,4 @@
 /** Fills rings from the store, once per ring for all who need it: after a restart, all clients of a channel come back at once. */
-import type { HistoryStore } from "../../history/contract/history.ts";
 import { MESSAGE_MAX_BYTES, REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import type { Stream } from "../state/stream.ts";
 import type { Streams } from "./streams.ts";
@@ -14,7 +13,7 @@ export class RingFills {
   /** Bound: streams whose ring is being filled. */
   private readonly underWay = new Map<Stream, Promise<void>>();
 
-  constructor(private readonly parts: { readonly history: HistoryStore; readonly streams: Streams }) {}
+  constructor(private readonly parts: { readonly streams: Pick<Streams, "read"> }) {}
 
   /** Resolves when the ring reaches as far back as it can. Rejects if the store is unavailable. */
   fill(stream: Stream): Promise<void> {
@@ -28,10 +27,9 @@ export class RingFills {
   }
 
   private async read(stream: Stream): Promise<void> {
-    const { history, streams } = this.parts;
-    const { channel, ring } = stream;
+    const { ring } = stream;
     const range = { before: ring.reachesBackTo + 1, limit: REPLAY_MAX_MESSAGES + 1, maxBytes: FILL_MAX_BYTES };
-    const page = await streams.calls.run(history.read(channel.space.id, channel.name, range));
+    const page = await this.parts.streams.read(stream, range);
     // It may have begun anew meanwhile, or may have been emptied.
     if (page?.state.epoch !== stream.epoch || stream.ring !== ring) return;
     const { messages, state } = page;

@@ -102,7 +102,7 @@ export class StreamHeads {
     const nowMs = clock.monotonicMs();
     let left = REOPENED_PER_SECOND_MAX;
     for (const stream of streams.all) {
-      if (!stream.isOpen || nowMs - stream.openedMs < REOPEN_EVERY_MS) continue;
+      if (!stream.isOpen || stream.isCreated || nowMs - stream.openedMs < REOPEN_EVERY_MS) continue;
       streams.use(stream);
       if (--left === 0) return;
     }

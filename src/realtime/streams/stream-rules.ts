@@ -41,16 +41,19 @@ export class StreamRules {
   private applyTo(channel: Channel): void {
     const { streams, boundary } = this.parts;
     const { stream, space, name } = channel;
-    const keep = streams.retentionOf(space.id, name);
-    if (stream && keep) stream.keep = keep;
-    else if (stream) {
-      channel.stream = undefined;
-      stream.end();
-      boundary.resync(channel);
-    } else if (keep) {
-      streams.begin(channel, keep);
-      boundary.resync(channel);
+    const rule = streams.ruleOf(space.id, name);
+    const keep = rule?.history;
+    const isCreated = rule?.stream !== undefined;
+    const hasFitting = stream ? (stream.isCreated ? isCreated : keep !== undefined) : !keep && !isCreated;
+    if (hasFitting) {
+      if (stream && keep) stream.keep = keep;
+      return;
     }
+    channel.stream = undefined;
+    if (keep) streams.begin(channel, keep);
+    else if (isCreated) streams.beginCreated(channel);
+    stream?.end();
+    boundary.resync(channel);
   }
 
   /** A message of another node. */
@@ -69,6 +72,7 @@ export class StreamRules {
     invalidated().catch(failed);
     if (!stream) return boundary.resync(channel);
     streams.resync(stream);
+    if (stream.isCreated) return;
     // If the store is unavailable, the history stays: its order is that of the messages with an offset.
     history.remove(space.id, name).catch(() => undefined);
   }

@@ -1,7 +1,7 @@
 /** Which connections subscribe to which channels on this node. */
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
-import { type AppId, spaceOf } from "../../base/ids.ts";
+import { type AppId, type SpaceId, spaceOf } from "../../base/ids.ts";
 import type { Engine, RemoteMembers } from "../../engine/engine.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import { NO_CHECK, type Position, positionText } from "../../protocol/position.ts";
@@ -12,7 +12,7 @@ import type { Emitter } from "../events/emitter.ts";
 import type { Notes } from "../presence/notes.ts";
 import type { OccupancyFrames } from "../presence/occupancy-frames.ts";
 import type { Presence } from "../presence/presence.ts";
-import { Channel } from "../state/channel.ts";
+import { Channel, type Follower } from "../state/channel.ts";
 import type { Connection } from "../state/connection.ts";
 import type { Space } from "../state/space.ts";
 import type { Spaces } from "../state/spaces.ts";
@@ -131,6 +131,7 @@ export class Channels implements ConnectionObserver {
     streams.whenOpen(stream, (isOpen) => {
       if (!isOpen) return this.refuse(subscription);
       const { replay, channel } = subscription;
+      if (stream.isAbsent) return this.beginAbsent(subscription, answer);
       if (!replay) return this.acked(subscription, answer, positionField(stream.position));
       replays.start(replay, stream, {
         acknowledge: (fields) => this.acked(subscription, answer, fields),
@@ -143,10 +144,23 @@ export class Channels implements ConnectionObserver {
     });
   }
 
+  /** There is no stream of that name yet: nothing to begin from. When it is created, its subscribers are closed and come back. */
+  private beginAbsent(subscription: Subscription, answer: Answer): void {
+    const { replay, channel } = subscription;
+    if (replay) {
+      subscription.replay = undefined;
+      this.parts.replays.end(replay);
+      channel.replaying--;
+      this.goLive(subscription);
+    }
+    this.acked(subscription, answer);
+  }
+
   private acknowledgeAgain(subscription: Subscription, stream: Stream | undefined, answer: Answer): void {
     if (!stream) return this.acked(subscription, answer);
     this.parts.streams.whenOpen(stream, (isOpen) => {
       if (!isOpen) return this.refuse(subscription);
+      if (stream.isAbsent) return this.acked(subscription, answer);
       const { replay } = subscription;
       if (replay?.stage === "deciding")
         return void replay.whenAcked.push(() => this.acknowledgeAgain(subscription, stream, answer));
@@ -180,6 +194,35 @@ export class Channels implements ConnectionObserver {
     const rules = keyring.rulesOf(space);
     for (const channel of spaces.get(space)?.channels.values() ?? [])
       channel.graceSec = rules.ruleFor(channel.name)?.graceSec ?? 0;
+  }
+
+  /**
+   * Follows the stream of a channel without a connection: the channel stays in use, so this node gets its messages. `ready` is called once,
+   * now or later, with the stream when it is open or known to be absent; `undefined`: it keeps nothing, or the store is unavailable.
+   * Returns what ends it; after that, and after `ended`, nothing is called any more.
+   */
+  follow(spaceId: SpaceId, name: string, follower: Follower, ready: (stream: Stream | undefined) => void): () => void {
+    const { spaces, streams } = this.parts;
+    const space = spaces.open(spaceId);
+    const channel = space.channels.get(name) ?? this.open(space, name);
+    const { stream } = channel;
+    channel.followers ??= new Set();
+    channel.followers.add(follower);
+    const stop = (): void => {
+      if (!channel.followers?.delete(follower)) return;
+      if (channel.followers.size === 0) channel.followers = undefined;
+      spaces.forgetIfUnused(channel);
+    };
+    const opened = (): void => {
+      if (!channel.followers?.has(follower)) return;
+      if (!stream) return ready(undefined);
+      streams.whenOpen(stream, (isOpen) => {
+        if (channel.followers?.has(follower)) ready(isOpen ? stream : undefined);
+      });
+    };
+    if (channel.opening) channel.opening.push(opened);
+    else opened();
+    return stop;
   }
 
   unsubscribe(connection: Connection, name: string): void {
@@ -249,6 +292,7 @@ export class Channels implements ConnectionObserver {
     const rule = streams.ruleOf(space.id, name);
     if (rule) channel.graceSec = rule.graceSec;
     if (rule?.history) streams.begin(channel, rule.history);
+    else if (rule?.stream) streams.beginCreated(channel);
     engine.watch(space.id, name, (remote) =>
       boundary.forChannel("engine", channel, () => this.opened(channel, remote)),
     );
