@@ -15,7 +15,10 @@ export const REALTIME_CODES = {
     text: `A channel name is 1 to ${CHANNEL_MAX_BYTES} bytes of text without control characters and '*'.`,
   },
   invalid_peer_id: { status: 400, text: `A peer id is 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters.` },
-  unsupported_option: { status: 400, text: "This channel is a stream whose messages are not JSON: write to it over HTTP." },
+  unsupported_option: {
+    status: 400,
+    text: "This channel is a stream whose messages are not JSON: write to it over HTTP.",
+  },
   missing_data: { status: 400, text: "The frame has no data." },
   channel_limit_exceeded: { status: 400, text: `A connection holds at most ${CHANNELS_PER_CONNECTION_MAX} channels.` },
   channel_reserved: { status: 400, text: "This channel name is reserved for the service." },

@@ -105,8 +105,7 @@ export class MessageFrames {
     if (data === undefined) return replies.refuse(connection, "missing_data", request);
     const envelope = envelopeOf(connection, data, id);
     const answer = this.answerOf(connection, channel, requestId);
-    const publish = (): void =>
-      publishing.publish(connection.peer.space.id, channel, envelope, answer, connection);
+    const publish = (): void => publishing.publish(connection.peer.space.id, channel, envelope, answer, connection);
     if (mayStore(connection, channel, false)) return publish();
     this.putOff(connection, data, request, publish, channel);
   }

@@ -31,7 +31,12 @@ export class CreatedPublishing {
     answer: (outcome: CreatedOutcome) => void,
     sender?: Connection,
   ): void {
-    const outcome = this.parts.created.write(appOfSpace(spaceId), channel, { kind: "created", rule }, requestOf(envelope, sender));
+    const outcome = this.parts.created.write(
+      appOfSpace(spaceId),
+      channel,
+      { kind: "created", rule },
+      requestOf(envelope, sender),
+    );
     if (outcome === "over_message_quota") return answer(outcome);
     if (sender) {
       const { withExtras } = sender;
@@ -61,7 +66,10 @@ export class CreatedPublishing {
   }
 }
 
-function requestOf({ from, metadataJson, dataJson, id, idScope }: Envelope, sender: Connection | undefined): WriteRequest {
+function requestOf(
+  { from, metadataJson, dataJson, id, idScope }: Envelope,
+  sender: Connection | undefined,
+): WriteRequest {
   const scope = id === undefined ? "" : ((sender ? sender.idScope : idScope) ?? "");
   return {
     author: { from, metadataJson },

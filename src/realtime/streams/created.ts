@@ -17,8 +17,8 @@ import type { HistoryStore, NewMessage, Page, Range } from "../../history/contra
 import { STREAMS_PER_APP_MAX } from "../../history/contract/limits.ts";
 import { messageBytes } from "../../history/contract/size.ts";
 import type { StreamWrites, WriteOutcome } from "../../history/stream-writes.ts";
-import type { Retention, StreamRule } from "../../protocol/patterns/channel-rules.ts";
 import { isObject } from "../../protocol/json.ts";
+import type { Retention, StreamRule } from "../../protocol/patterns/channel-rules.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { Streams } from "./streams.ts";

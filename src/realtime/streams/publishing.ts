@@ -182,7 +182,12 @@ export class Publishing {
   };
 
   /** The same for a message that is delivered already, or will be without this. */
-  answerInOrder(sender: Connection, channel: string, appended: Published, answer: Answer): void {
+  answerInOrder(
+    sender: Connection,
+    channel: string,
+    appended: Published,
+    answer: (published: Published) => void,
+  ): void {
     const { stream } = sender.peer.space.channels.get(channel) ?? {};
     const subscription = sender.subscriptionTo(channel);
     if (!subscription) answer(appended);
@@ -197,7 +202,7 @@ export class Publishing {
     sender: Connection | undefined,
     subscription: Subscription | undefined,
     appended: Published,
-    answer: Answer,
+    answer: (published: Published) => void,
   ): void {
     if (subscription) {
       if (stream?.isOpen && stream.epoch === appended.epoch) {
