@@ -5,7 +5,8 @@ import { type Infer, lazily } from "../../base/lazily.ts";
 import { HistoryUnavailable, type Page, type StoredMessage } from "../../history/contract/history.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
-import { type Position, parsePosition, positionText } from "../../protocol/position.ts";
+import { type Position, positionText } from "../../protocol/position.ts";
+import { parsePlace } from "../../protocol/stream-offset.ts";
 import type { HistoryPageRequest } from "../../realtime/streams/page-request.ts";
 import type { HistoryPages } from "../../realtime/streams/pages.ts";
 import { NOT_HERE } from "../../realtime/streams/texts.ts";
@@ -48,7 +49,7 @@ function requestOf({ limit: count, before, after }: Infer<typeof historyQuery>):
 
 function positionIn(field: string, text: string | undefined): Position | undefined {
   if (text === undefined) return undefined;
-  const parsed = parsePosition(text);
+  const parsed = parsePlace(text);
   if (!parsed) throw refused(field, "must be the pos of a message");
   return parsed;
 }

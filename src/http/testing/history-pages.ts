@@ -1,6 +1,7 @@
 /** For tests: pages of a history, read as a node reads them. */
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { HistoryStore } from "../../history/contract/history.ts";
+import { openMemoryHistory } from "../../history/testing/memory.ts";
 import { HistoryPages } from "../../realtime/streams/pages.ts";
 import { ReadQueue } from "../../realtime/streams/read-queue.ts";
 import { StoreCalls } from "../../realtime/streams/store-calls.ts";
@@ -10,9 +11,10 @@ export function pagesOf(read: HistoryStore["read"], clock = new FakeClock()): Pi
     throw new Error("a page of an operator opens no stream");
   };
   const streams = {
-    retentionOf: () => undefined,
+    ruleOf: () => undefined,
     reads: new ReadQueue({ clock, defer: setImmediate }),
     calls: new StoreCalls(clock),
   };
-  return new HistoryPages({ history: { read, open }, streams, maxBytes: 0 });
+  const { created } = openMemoryHistory();
+  return new HistoryPages({ history: { read, open, created }, streams, maxBytes: 0 });
 }

@@ -1,6 +1,7 @@
 /** What is asked for of a channel's history, in a frame or a REST query; whether the position is of this stream is found out in pages.ts. */
 import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
-import { type Position, parsePosition } from "../../protocol/position.ts";
+import type { Position } from "../../protocol/position.ts";
+import { parsePlace } from "../../protocol/stream-offset.ts";
 
 export interface HistoryPageRequest {
   /** Messages before this one, newest first. With neither: the newest. */
@@ -18,7 +19,7 @@ export function historyPageRequest(fields: Readonly<Record<string, unknown>>): H
     return `limit: must be a whole number from 1 to ${HISTORY_PAGE_MAX}`;
   const named = before ?? after;
   if (named === undefined) return { limit };
-  const position = typeof named === "string" ? parsePosition(named) : undefined;
+  const position = typeof named === "string" ? parsePlace(named) : undefined;
   if (!position) return `${before === undefined ? "after" : "before"}: must be a position (\`pos\`) of this service`;
   return before === undefined ? { after: position, limit } : { before: position, limit };
 }

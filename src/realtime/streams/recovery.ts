@@ -5,7 +5,8 @@
 import type { Clock } from "../../base/clock.ts";
 import type { HistoryStore, Page, Range, StoredMessage } from "../../history/contract/history.ts";
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
-import { type Position, parsePosition } from "../../protocol/position.ts";
+import type { Position } from "../../protocol/position.ts";
+import { parsePlace } from "../../protocol/stream-offset.ts";
 import type { Replay } from "../state/replay.ts";
 import type { Stream } from "../state/stream.ts";
 import { RingFills } from "./ring-fills.ts";
@@ -54,7 +55,7 @@ export class Recovery {
   private fromRing(replay: Replay, stream: Stream): Beginning | undefined {
     const { start } = replay;
     if (start.kind !== "recover") return this.rewindFromRing(replay, stream);
-    const position = parsePosition(start.position);
+    const position = parsePlace(start.position);
     const { epoch, delivered, ring } = stream;
     if (position?.epoch !== epoch) return notRecovered(stream);
     const { offset, check } = position;
@@ -113,7 +114,7 @@ export class Recovery {
   // From the store
 
   private async fromStore(replay: Replay, stream: Stream): Promise<Beginning> {
-    const position = replay.start.kind === "recover" ? parsePosition(replay.start.position) : undefined;
+    const position = replay.start.kind === "recover" ? parsePlace(replay.start.position) : undefined;
     if (position && position.offset > stream.delivered && !(await this.reach(position, stream)))
       return notRecovered(stream);
     // After a restart many clients come back to the same channel: one read serves all of them.
