@@ -45,7 +45,7 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   await node.webhooks.stop();
   await recordings.stop();
   // Messages that wait for their store are counted when it has answered.
-  await realtime.hub.publishing.close();
+  await Promise.all([realtime.hub.publishing.close(), realtime.hub.writes.close()]);
   await realtime.usage.stop();
   // After everything that waits for the store: the follower notices that the store is unreachable and ends those waits.
   await realtime.storeFollower?.stop();

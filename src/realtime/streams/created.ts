@@ -147,7 +147,7 @@ export class CreatedStreams {
     return this.parts.writes.write(write).finally(() => this.count(app, -data.length));
   }
 
-  /** A write is stored. Called before it is answered, also if it was given up before. */
+  /** A write is stored: the streams that it has closed are announced. Called before it is answered, also if it was given up before. */
   closed(write: Write, written: Written): void {
     if (write.closes && written.outcome === "written") this.changed(appOfSpace(write.spaceId), write.channel);
   }

@@ -8,7 +8,7 @@
  *     another epoch, or only later offsets        what there is, with `gap`: what was between is gone
  */
 import type { Clock } from "../../base/clock.ts";
-import { appOfSpace, isRoomSpace, spaceOf } from "../../base/ids.ts";
+import { appOfSpace, isRoomSpace, isStreamSpace, spaceOf } from "../../base/ids.ts";
 import type { HistoryStore, Page } from "../../history/contract/history.ts";
 import { asksFor } from "../../protocol/webhook-events.ts";
 import type { Lost, NewWebhookEvent, WebhookLease, WebhookStore } from "../../store/contract/webhooks.ts";
@@ -108,7 +108,7 @@ export class MessageStreams {
     const agoMs = startedMs - Math.min(...all.map(({ unreadMs }) => unreadMs)) + HEADS_OVERLAP_MS;
     const { heads, openMs } = await history.heads(agoMs);
     const ofApps = Map.groupBy(
-      heads.filter(({ app }) => !isRoomSpace(app)),
+      heads.filter(({ app }) => !isRoomSpace(app) && !isStreamSpace(app)),
       ({ app }) => appOfSpace(app),
     );
     for (const endpoint of all) {
