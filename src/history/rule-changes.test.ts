@@ -37,6 +37,8 @@ class Clock {
 
 let clock: Clock;
 let done: string[];
+/** Calls for created streams. */
+let streams: string[];
 let failures: number;
 let live: Set<string>;
 let changes: RuleChanges;
@@ -46,6 +48,7 @@ const rules = new Map<string, ChannelRules>();
 beforeEach(() => {
   clock = new Clock();
   done = [];
+  streams = [];
   failures = 0;
   live = new Set(["a", "b"]);
   listeners = [];
@@ -58,6 +61,11 @@ beforeEach(() => {
     history: {
       applyRules: (spaceId, keep) => attempt(`${spaceId}: ${keep("chat/1")?.messages ?? "none"}`),
       removeSpace: (spaceId) => attempt(`${spaceId}: removed`),
+      created: {
+        applyRules: async (spaceId, isStream) => {
+          streams.push(`${spaceId}: ${isStream("chat/1")}`);
+        },
+      },
     },
     keyring: {
       rulesOf: (spaceId) => rules.get(spaceId) ?? ChannelRules.NONE,
@@ -100,12 +108,26 @@ test("the rules of every application are applied once at the start", async () =>
   expect(done).toEqual(["a: 10", "b: none"]);
 });
 
+test("streams are deleted where no rule has them any more, and cannot be had again before that", async () => {
+  change(A, [{ pattern: "chat/*", graceSec: 0, stream: { seconds: 60, bytes: 65_536 } }]);
+  await clock.advance(0);
+  await clock.advance(2000);
+  expect(streams).toEqual(["a#streams: true", "a#streams: true"]);
+  change(A, [CHAT]);
+  const settled = changes.settled(A);
+  await clock.advance(0);
+  expect([streams.at(-1), done.at(-1), await now(settled)]).toEqual(["a#streams: false", "a: 10", "waits"]);
+  await clock.advance(2000);
+  expect(await now(settled)).toBeTrue();
+});
+
 test("the history of an application that is deleted is removed, and that of its rooms, even without rules", async () => {
   live.delete("a");
   deleted(A);
   await clock.advance(0);
   await clock.advance(2000);
   expect(done).toEqual(["a#rooms: removed", "a: removed", "a#rooms: removed", "a: removed"]);
+  expect(streams).toEqual(["a#streams: false", "a#streams: false"]);
 });
 
 test("what fails is reported and tried again, ever less often", async () => {

@@ -1,13 +1,13 @@
 /**
  * Brings stored history in line with channel rules. Where a rule no longer keeps history, its streams are forgotten, so that history
  * which is switched on again begins a new epoch. Otherwise a client could recover over the time without history, and would not
- * notice what it has missed.
+ * notice what it has missed. Created streams whose channel has no such rule any more are deleted in the same way.
  *
  * Every node does this after every change of rules: the node that made the change may end before it has. Once more a little later,
  * because a node that had not heard of the change may have stored something meanwhile. At the start, for every application.
  */
 import type { Clock } from "../base/clock.ts";
-import { type AppId, roomSpaceOf, type SpaceId, spaceOf } from "../base/ids.ts";
+import { type AppId, roomSpaceOf, type SpaceId, spaceOf, streamSpaceOf } from "../base/ids.ts";
 import type { ChannelRules, Retention } from "../protocol/patterns/channel-rules.ts";
 import type { HistoryStore } from "./contract/history.ts";
 
@@ -19,7 +19,9 @@ const RETRY_MAX_MS = 30_000;
 const SETTLE_MAX_MS = 10_000;
 
 interface RuleChangesParts {
-  readonly history: Pick<HistoryStore, "applyRules" | "removeSpace">;
+  readonly history: Pick<HistoryStore, "applyRules" | "removeSpace"> & {
+    readonly created: Pick<HistoryStore["created"], "applyRules">;
+  };
   readonly keyring: {
     rulesOf(spaceId: SpaceId): ChannelRules;
     onRulesChange(listener: (app: AppId) => void): void;
@@ -70,7 +72,7 @@ export class RuleChanges {
   }
 
   /**
-   * Resolves when nothing is left of channels whose history earlier rules have switched off; only then may rules switch it on again.
+   * Resolves when nothing is left of channels whose history or streams earlier rules have switched off; only then may rules switch it on again.
    * False: that takes too long, because the store of history cannot be used.
    */
   settled(app: AppId): Promise<boolean> {
@@ -87,7 +89,8 @@ export class RuleChanges {
   }
 
   private noteHistory(app: AppId): void {
-    if (this.parts.keyring.rulesOf(spaceOf(app)).rules.some(({ history }) => history)) this.withHistory.add(app);
+    if (this.parts.keyring.rulesOf(spaceOf(app)).rules.some(({ history, stream }) => history ?? stream))
+      this.withHistory.add(app);
     else this.withHistory.delete(app);
   }
 
@@ -129,12 +132,14 @@ export class RuleChanges {
   private async apply(app: AppId): Promise<void> {
     const { history, keyring } = this.parts;
     if (!keyring.app(app)) {
+      await history.created.applyRules(streamSpaceOf(app), () => false);
       await history.removeSpace(roomSpaceOf(app));
       return history.removeSpace(spaceOf(app));
     }
     // The same rules for all channels, even if they change while this runs.
     const rules = keyring.rulesOf(spaceOf(app));
     await history.applyRules(spaceOf(app), (channel): Retention | undefined => rules.ruleFor(channel)?.history);
+    await history.created.applyRules(streamSpaceOf(app), (channel) => rules.ruleFor(channel)?.stream !== undefined);
   }
 }
 

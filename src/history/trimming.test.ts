@@ -6,13 +6,20 @@ test("trimming goes on while there is more, reports an outage once, and ends whe
   const { promise: recovered, resolve } = Promise.withResolvers<void>();
   const failures: unknown[] = [];
   let slices = 0;
+  let expiries = 0;
   const trimming = new HistoryTrimming({
     history: {
       trim: async () => {
         slices++;
         if (slices === 3 || slices === 4) throw new Error("away");
-        if (slices === 6) resolve();
-        return slices !== 6;
+        return slices < 6;
+      },
+      created: {
+        expire: async () => {
+          expiries++;
+          if (expiries === 3) resolve();
+          return expiries < 3;
+        },
       },
     },
     maxBytesOf: () => 0,
@@ -22,7 +29,7 @@ test("trimming goes on while there is more, reports an outage once, and ends whe
   await recovered;
   await trimming.stop();
   expect(failures).toHaveLength(1);
-  expect(slices).toBe(6);
+  expect([slices, expiries]).toEqual([6, 3]);
 });
 
 test("stopping waits for the slice that runs", async () => {
@@ -32,7 +39,8 @@ test("stopping waits for the slice that runs", async () => {
     begin();
     return over;
   };
-  const trimming = new HistoryTrimming({ history: { trim }, maxBytesOf: () => 0, failed: () => undefined });
+  const created = { expire: async () => false };
+  const trimming = new HistoryTrimming({ history: { trim, created }, maxBytesOf: () => 0, failed: () => undefined });
   trimming.start();
   await begun;
   let isStopped = false;

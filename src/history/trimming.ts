@@ -1,4 +1,4 @@
-/** Trims the history in the background: short slices with pauses between them, so that publishes go first. */
+/** Trims the history in the background, and removes streams that have expired: short slices with pauses between them, so that publishes go first. */
 import type { AppId } from "../base/ids.ts";
 import { Repeating } from "../base/repeating.ts";
 import type { HistoryStore } from "./contract/history.ts";
@@ -8,7 +8,9 @@ const TRIM_EVERY_MS = 1000;
 const PAUSE_MS = 4;
 
 interface TrimmingParts {
-  readonly history: Pick<HistoryStore, "trim">;
+  readonly history: Pick<HistoryStore, "trim"> & {
+    readonly created: Pick<HistoryStore["created"], "expire">;
+  };
   /** The bytes that an application may store. */
   readonly maxBytesOf: (app: AppId) => number;
   readonly failed: (error: unknown) => void;
@@ -44,6 +46,7 @@ export class HistoryTrimming {
   private async run(): Promise<void> {
     const { history, maxBytesOf } = this.parts;
     while (!this.isStopping && (await history.trim(maxBytesOf))) await Bun.sleep(PAUSE_MS);
+    while (!this.isStopping && (await history.created.expire())) await Bun.sleep(PAUSE_MS);
     this.isFailing = false;
   }
 }

@@ -5,7 +5,7 @@
  * An application is looked at until an hour after its deletion, and until nothing is left: nodes that did not know of it yet may have written
  * something. Every node sweeps, because what another one has removed is not found again. A sweep that is interrupted is done again from the start.
  */
-import { type AppId, roomSpaceOf, spaceOf } from "../../base/ids.ts";
+import { type AppId, roomSpaceOf, spaceOf, streamSpaceOf } from "../../base/ids.ts";
 import { Repeating } from "../../base/repeating.ts";
 import type { HistoryStore } from "../../history/contract/history.ts";
 import type { ClearingStore, DeletedApp } from "../../store/contract/clearing.ts";
@@ -21,7 +21,9 @@ const PAUSE_MS = 20;
 
 interface AppSweepParts {
   readonly clearing: ClearingStore;
-  readonly history: Pick<HistoryStore, "removeSpace" | "usage">;
+  readonly history: Pick<HistoryStore, "removeSpace" | "usage"> & {
+    readonly created: Pick<HistoryStore["created"], "applyRules">;
+  };
   /** Unix ms for deletions by age (base/clock.ts). */
   readonly retentionMs: () => number;
   readonly log: Pick<Log, "info" | "debug">;
@@ -83,6 +85,8 @@ export class AppSweep {
     const { clearing, history, retentionMs, log } = this.parts;
     const spaces = [roomSpaceOf(id), spaceOf(id)];
     for (const space of spaces) await history.removeSpace(space);
+    const streams = streamSpaceOf(id);
+    await history.created.applyRules(streams, () => false);
     let rows = 0;
     for (let removed = 1; removed > 0 && !this.isStopping; ) {
       removed = await clearing.clear(id, ROWS_AT_ONCE);
@@ -92,7 +96,7 @@ export class AppSweep {
     log[rows > 0 ? "info" : "debug"]({ app: id, rows }, "rows of a deleted application were removed");
     const isSettled = retentionMs() - deleted >= DELETION_SETTLED_MS;
     if (this.isStopping || !isSettled || !(await clearing.isClear(id))) return;
-    for (const space of spaces) if ((await history.usage(space)).streams > 0) return;
+    for (const space of [...spaces, streams]) if ((await history.usage(space)).streams > 0) return;
     await clearing.setCleared(id, retentionMs());
     log.info({ app: id }, "all data of a deleted application was removed, except its usage and the audit log");
   }

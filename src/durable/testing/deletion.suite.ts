@@ -9,8 +9,9 @@ import { dirname, join } from "node:path";
 import { Directory } from "../../access/keys/directory.ts";
 import { Keyring } from "../../access/keys/keyring.ts";
 import { Vault } from "../../access/keys/vault.ts";
-import { type AppId, asAppId, roomSpaceOf, spaceOf } from "../../base/ids.ts";
+import { type AppId, asAppId, roomSpaceOf, spaceOf, streamSpaceOf } from "../../base/ids.ts";
 import type { HistoryStore } from "../../history/contract/history.ts";
+import { creation, messagesFor, NAME } from "../../history/testing/created-kit.ts";
 import { batchOf } from "../../history/testing/kit.ts";
 import { type Kit, makeKit } from "../../recordings/testing/kit.ts";
 import type { ClearingStore } from "../../store/contract/clearing.ts";
@@ -129,6 +130,12 @@ class World {
           await insertRow(tx, table, found.get(table) ?? [], valuesOf(table, app, n));
     });
     for (const spaceId of [spaceOf(app), roomSpaceOf(app)]) await history.append(batchOf({ spaceId, id: "m" }));
+    const spaceId = streamSpaceOf(app);
+    const messages = messagesFor(["text"], { spaceId });
+    await history.created.create(creation({ spaceId, messages }));
+    const fork = { source: NAME.channel, at: "end", more: 0 } as const;
+    await history.created.create(creation({ spaceId, channel: "fork", contentType: undefined, fork }));
+    await history.created.delete({ ...NAME, spaceId });
   }
 
   readonly nowMs = (): number => Date.now() + this.aheadMs;
@@ -167,7 +174,8 @@ class World {
 
   async streamsOf(app: AppId): Promise<number> {
     const { history } = this.stores;
-    return (await history.usage(spaceOf(app))).streams + (await history.usage(roomSpaceOf(app))).streams;
+    const spaces = [spaceOf(app), roomSpaceOf(app), streamSpaceOf(app)];
+    return (await Promise.all(spaces.map((space) => history.usage(space)))).reduce((sum, one) => sum + one.streams, 0);
   }
 
   get files(): string[] {
@@ -224,7 +232,7 @@ export function deletionSuite(open: () => Promise<DurableStores>): void {
     expect((await world.row()).cleared).not.toBeNull();
     // Places to remove are removed for whichever application they are.
     expect(await world.rowsOf(world.other)).toEqual({ ...ofOther, files_to_remove: 0 });
-    expect(await world.streamsOf(world.other)).toBe(2);
+    expect(await world.streamsOf(world.other)).toBe(4);
   });
 
   test("an application is not clear while it has a row in any of the tables that are cleared", async () => {
@@ -263,6 +271,7 @@ export function deletionSuite(open: () => Promise<DurableStores>): void {
     const late = { ...valuesOf("rooms", world.app, 9), archived: null };
     await databaseOf(world.stores.store).run((sql) => insertRow(sql, "rooms", found.get("rooms") ?? [], late));
     await world.stores.history.append(batchOf({ spaceId: spaceOf(world.app), channel: "late" }));
+    await world.stores.history.created.create(creation({ spaceId: streamSpaceOf(world.app), channel: "late" }));
     expect(await world.stores.store.clearing.uncleared(10)).toHaveLength(1);
     world.aheadMs = 2 * HOUR_MS;
     await world.sweep();

@@ -7,9 +7,11 @@ import { anAppId } from "../../base/testing/ids.ts";
 import { freeForCopies } from "../../store/before-upgrade.ts";
 import { StoreError } from "../../store/contract/store.ts";
 import { newFolders } from "../../store/testing/places.ts";
+import type { CreatedStream } from "../contract/created-streams.ts";
 import { HistoryUnavailable } from "../contract/history.ts";
+import { created, NAME, producer, textsIn, write } from "../testing/created-kit.ts";
 import { ALL, appendTexts, batchOf, KEEP, numbers, readTexts } from "../testing/kit.ts";
-import { type HistorySync, historyFile, SCHEMA } from "./file.ts";
+import { HISTORY_SCHEMA, type HistorySync, historyFile, SCHEMA } from "./file.ts";
 import { SqliteHistory } from "./history.ts";
 import { lackOfRoomForHistory } from "./upgrade.ts";
 
@@ -82,8 +84,8 @@ test("a file of an earlier schema is copied before it is changed, and that is sa
   for (const _start of ["the first", "the second"]) await new SqliteHistory(options).close();
   const copy = `${dirname(path)}/before-upgrade/history-schema-1.sqlite`;
   expect(lines).toEqual([
-    "upgrading the history: schema 1 → 2",
-    `the history was upgraded to schema 2, in less than a second; a copy of the old history is in ${copy}`,
+    `upgrading the history: schema 1 → ${HISTORY_SCHEMA}`,
+    `the history was upgraded to schema ${HISTORY_SCHEMA}, in less than a second; a copy of the old history is in ${copy}`,
   ]);
   using kept = new Database(copy, { readonly: true });
   expect(kept.query("PRAGMA user_version").get()).toEqual({ user_version: 1 });
@@ -136,6 +138,23 @@ test("a file of the first version goes on: its ids count, also over the removal 
   await store.close();
 });
 
+test("a file of the second version goes on, and has created streams", async () => {
+  const path = newPath();
+  const before = open(path);
+  await appendTexts(before, ["a"]);
+  const db = dbOf(before);
+  for (const table of ["created", "producers", "ended", "writers"]) db.run(`DROP TABLE ${table}`);
+  db.run("PRAGMA user_version = 2");
+  await before.close();
+  const store = open(path);
+  expect(await readTexts(store)).toEqual(["a"]);
+  await created(store.created, {}, ["b"]);
+  await write(store.created, ["c"], { producer: producer(0, 0) });
+  expect(await textsIn(store.created)).toEqual(["b", "c"]);
+  expect(readdirSync(`${dirname(path)}/before-upgrade`)).toEqual(["history-schema-2.sqlite"]);
+  await store.close();
+});
+
 test("positions in a part that a restored copy has lost do not fit what is stored there later", async () => {
   const path = newPath();
   const before = open(path);
@@ -159,6 +178,35 @@ test("positions in a part that a restored copy has lost do not fit what is store
   }
   const kept = await restored.read(APP, "channel", { ...ALL, after: 10 });
   expect(kept?.messages.map(({ offset }) => offset)).toEqual([11, 12, 13]);
+  await restored.close();
+});
+
+test("a stream that a restored copy has lost in part has other checks, and one that was created since is not there", async () => {
+  const path = newPath();
+  const before = open(path);
+  await created(before.created, {}, ["a"]);
+  await created(before.created, { channel: "again" }, ["a"]);
+  await before.close();
+  copyFileSync(path, `${path}.copy`);
+  const lost = open(path);
+  const kept = await lost.created.describe(NAME);
+  const second = await write(lost.created, ["lost"]);
+  await lost.created.delete({ ...NAME, channel: "again" });
+  const anew = await created(lost.created, { channel: "again" }, ["b", "c"]);
+  await created(lost.created, { channel: "late" }, ["a"]);
+  await lost.close();
+  copyFileSync(`${path}.copy`, path);
+  const restored = open(path);
+  expect(await restored.created.describe(NAME)).toEqual(kept as CreatedStream);
+  await write(restored.created, ["new", "newer"]);
+  const at = "end" in second ? second.end : undefined;
+  const page = await restored.created.read(NAME, { ...ALL, after: at?.offset ?? 0 });
+  if (!page || page === "gone" || !at) throw new Error("the stream is not there");
+  expect([page.stream.epoch, page.page.messages.length]).toEqual([at.epoch, 1]);
+  expect(page.page.check).not.toBe(at.check);
+  const again = await restored.created.describe({ ...NAME, channel: "again" });
+  expect(again === "gone" ? again : again?.epoch).not.toBe(anew.epoch);
+  expect(await restored.created.describe({ ...NAME, channel: "late" })).toBeUndefined();
   await restored.close();
 });
 
