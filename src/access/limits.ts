@@ -27,6 +27,11 @@ export const HISTORY_DEFAULT_BYTES = 1024 * 1024 * KIB;
 export const HISTORY_LIMIT_MIN_BYTES = 1024 * KIB;
 export const HISTORY_LIMIT_MAX_BYTES = 100 * 1024 * 1024 * 1024 * KIB;
 
+/** Bytes that the streams of an application may have together: a new one, the least and the most that an operator may set. */
+export const STREAMS_DEFAULT_BYTES = 1024 * 1024 * KIB;
+export const STREAMS_LIMIT_MIN_BYTES = 1024 * KIB;
+export const STREAMS_LIMIT_MAX_BYTES = 100 * 1024 * 1024 * 1024 * KIB;
+
 /** Days that meetings of an application are kept after their end: in a new one, and the most. */
 export const MEETINGS_KEPT_DEFAULT_DAYS = 90;
 export const MEETINGS_KEPT_MAX_DAYS = 3650;

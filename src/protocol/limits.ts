@@ -57,6 +57,10 @@ export const WEBSOCKET_VERSION = "13";
 export const CHANNEL_RULES_MAX = 50;
 export const HISTORY_MESSAGES_MAX = 10_000;
 export const HISTORY_SECONDS_MAX = 2_592_000;
+/** A stream: for how long it may be unused, and the bytes of one. */
+export const STREAM_SECONDS_MAX = 2_592_000;
+export const STREAM_MIN_BYTES = 65_536;
+export const STREAM_MAX_BYTES = 268_435_456;
 export const GRACE_SECONDS_MAX = 120;
 
 /** A longer gap is not replayed: `recovered` is false. */

@@ -24,6 +24,7 @@ test("this period is the same as GET /v1/usage, up to the last message", async (
       plan,
       data: [period],
       history: { streams: 0, messages: 0, bytes: 0 },
+      streams: { count: 0, messages: 0, bytes: 0 },
     });
 });
 

@@ -11,6 +11,7 @@ const { admin } = await checkedServerForTests();
 interface AppWithRules extends Json {
   readonly channelRules: Json[];
   readonly maxHistoryBytes: number;
+  readonly maxStreamBytes: number;
 }
 
 const { _id: app } = await admin.createApp();
@@ -20,11 +21,12 @@ const patch = (body: Json): Promise<AppWithRules> => admin.must("PATCH", path, b
 
 const HISTORY = { messages: 500, seconds: 604_800 };
 
-test("an application begins without rules and with 1 GiB of history", async () => {
+test("an application begins without rules, and with 1 GiB of history and of streams", async () => {
   const { _id } = await admin.createApp();
   expect(await admin.must<AppWithRules>("GET", `/apps/${_id}`)).toMatchObject({
     channelRules: [],
     maxHistoryBytes: 1_073_741_824,
+    maxStreamBytes: 1_073_741_824,
   });
 });
 
@@ -32,12 +34,15 @@ test("rules are replaced as a whole, and other fields leave them alone", async (
   const rules = [
     { pattern: "chat/*", history: HISTORY },
     { pattern: "**/room", graceSec: 30 },
+    { pattern: "runs/*", stream: { seconds: 60, bytes: 65_536 } },
+    { pattern: "files/*", stream: { seconds: 2_592_000, bytes: 268_435_456 }, graceSec: 1 },
     { pattern: "**", history: { messages: 10_000, seconds: 2_592_000 }, graceSec: 120 },
   ];
   const shown = rules.map((rule) => ({ graceSec: 0, ...rule }));
   expect((await patch({ channelRules: rules })).channelRules).toEqual(shown);
   expect((await patch({ maxHistoryBytes: 1_048_576 })).channelRules).toEqual(shown);
-  expect(await show()).toMatchObject({ channelRules: shown, maxHistoryBytes: 1_048_576 });
+  expect((await patch({ maxStreamBytes: 2_097_152 })).channelRules).toEqual(shown);
+  expect(await show()).toMatchObject({ channelRules: shown, maxHistoryBytes: 1_048_576, maxStreamBytes: 2_097_152 });
   // What is shown can be sent back.
   expect((await patch({ channelRules: (await show()).channelRules })).channelRules).toEqual(shown);
   const one = [{ pattern: "only", history: { messages: 1, seconds: 1 }, graceSec: 0 }];
@@ -54,6 +59,7 @@ test("50 rules are the most", async () => {
 });
 
 const history = (fields: unknown): Json => ({ channelRules: [{ pattern: "a" }, { pattern: "b", history: fields }] });
+const stream = (fields: unknown): Json => ({ channelRules: [{ pattern: "a" }, { pattern: "b", stream: fields }] });
 const second = (fields: Json): Json => ({ channelRules: [{ pattern: "a" }, { pattern: "b", ...fields }] });
 
 describe("refused with the field and what is allowed, without any change", () => {
@@ -70,7 +76,10 @@ describe("refused with the field and what is allowed, without any change", () =>
     [second({ pattern: "x".repeat(257) }), "channelRules.1.pattern: a pattern must be at most 256 bytes"],
     [second({ pattern: "a" }), "channelRules.1.pattern: is also the pattern of channelRules.0"],
     [second({ hystory: HISTORY }), 'channelRules.1.hystory: there is no such field; did you mean "history"?'],
-    [second({ replay: true }), "channelRules.1.replay: there is no such field; there are pattern, history, graceSec."],
+    [
+      second({ replay: true }),
+      "channelRules.1.replay: there is no such field; there are pattern, history, stream, graceSec.",
+    ],
     [
       history({ ...HISTORY, bytes: 1 }),
       "channelRules.1.history.bytes: there is no such field; there are messages, seconds.",
@@ -90,6 +99,31 @@ describe("refused with the field and what is allowed, without any change", () =>
       history({ messages: 1, seconds }),
       "channelRules.1.history.seconds: must be a whole number from 1 to 2592000",
     ]),
+    [
+      second({ history: HISTORY, stream: { seconds: 1, bytes: 65_536 } }),
+      "channelRules.1.stream: cannot be in a rule with history; remove one of them",
+    ],
+    [stream(true), "channelRules.1.stream: must be an object"],
+    [
+      stream({ seconds: 1 }),
+      "channelRules.1.stream.bytes: is missing; it must be a whole number from 65536 to 268435456",
+    ],
+    [
+      stream({ seconds: 1, bytes: 65_536, messages: 1 }),
+      "channelRules.1.stream.messages: there is no such field; there are seconds, bytes.",
+    ],
+    ...[0, 2_592_001, 1.5, "7d", null].map((seconds): [Json, string] => [
+      stream({ seconds, bytes: 65_536 }),
+      "channelRules.1.stream.seconds: must be a whole number from 1 to 2592000",
+    ]),
+    ...[65_535, 268_435_457, 1e5 + 0.5, "1MB", null].map((bytes): [Json, string] => [
+      stream({ seconds: 1, bytes }),
+      "channelRules.1.stream.bytes: must be a whole number from 65536 to 268435456",
+    ]),
+    ...[1_048_575, 109_951_162_777_601, null].map((maxStreamBytes): [Json, string] => [
+      { maxStreamBytes },
+      "maxStreamBytes: must be a whole number from 1048576 to 109951162777600",
+    ]),
     ...[-1, 121, 0.5, "30", null].map((graceSec): [Json, string] => [
       second({ graceSec }),
       "channelRules.1.graceSec: must be a whole number from 0 to 120",
@@ -106,12 +140,24 @@ describe("refused with the field and what is allowed, without any change", () =>
 });
 
 test("the audit has the rules before and after, one line per rule", async () => {
-  await patch({ channelRules: [{ pattern: "chat/*", history: HISTORY, graceSec: 30 }, { pattern: "**" }] });
+  await patch({
+    channelRules: [
+      { pattern: "chat/*", history: HISTORY, graceSec: 30 },
+      { pattern: "**" },
+      { pattern: "s", stream: { seconds: 60, bytes: 65_536 }, graceSec: 5 },
+    ],
+  });
   await patch({ channelRules: [], maxHistoryBytes: 2_097_152 });
   const { data } = await admin.must<{ data: Json[] }>("GET", `/audit?app=${app}&limit=1`);
   expect(data[0]).toMatchObject({
     what: "app edited",
-    before: { channelRules: ["chat/*  keeps 500 messages for 604800 s, grace 30 s", "**  no history"] },
+    before: {
+      channelRules: [
+        "chat/*  keeps 500 messages for 604800 s, grace 30 s",
+        "**  no history",
+        "s  streams of at most 65536 bytes, deleted when unused for 60 s, grace 5 s",
+      ],
+    },
     after: { channelRules: [], maxHistoryBytes: 2_097_152 },
   });
 });

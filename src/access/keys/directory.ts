@@ -14,6 +14,7 @@ import {
   PREVIOUS_SECRETS_MAX,
   RECORDINGS_DEFAULT_BYTES,
   RETIRED_SECRETS_KEPT,
+  STREAMS_DEFAULT_BYTES,
 } from "../limits.ts";
 import { newAppSecret, newObjectId, newPublishableId, newSecretId, newSigningSecret } from "./ids.ts";
 import { keyEvent } from "./key-events.ts";
@@ -44,6 +45,7 @@ export type AppEdit = Partial<
     | "consolePayloads"
     | "channelRules"
     | "maxHistoryBytes"
+    | "maxStreamBytes"
     | "allowedFrameOrigins"
     | "meetingRetentionDays"
     | "maxRecordingBytesTotal"
@@ -134,6 +136,7 @@ export class Directory {
         consolePayloads,
         channelRules: [],
         maxHistoryBytes: HISTORY_DEFAULT_BYTES,
+        maxStreamBytes: STREAMS_DEFAULT_BYTES,
         allowedFrameOrigins: [],
         meetingRetentionDays: MEETINGS_KEPT_DEFAULT_DAYS,
         maxRecordingBytesTotal: RECORDINGS_DEFAULT_BYTES,

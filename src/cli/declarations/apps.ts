@@ -49,6 +49,7 @@ the audit log for 180. This cannot be undone. The command asks for confirmation;
       { name: "name", value: "TEXT", meaning: "the plan's name" },
       { name: "console-payloads", value: "on|off", meaning: "whether operators can see its messages" },
       { name: "max-history-bytes", value: "N", meaning: "bytes of history across all channels (1073741824)" },
+      { name: "max-stream-bytes", value: "N", meaning: "bytes of all streams together (1073741824)" },
       {
         name: "retention-days",
         value: "N|none",
@@ -75,7 +76,7 @@ the audit log for 180. This cannot be undone. The command asks for confirmation;
   },
   {
     name: "apps rules",
-    summary: "show or change the rules for channel history and lost members",
+    summary: "show or change the rules for channel history, streams and lost members",
     operands: [APP],
     flags: [
       { name: "add", value: "PATTERN", meaning: "add a rule, or replace the one with this pattern" },
@@ -84,6 +85,16 @@ the audit log for 180. This cannot be undone. The command asks for confirmation;
         name: "seconds",
         value: "TIME",
         meaning: "with --add: keep them this long at most; also 90s, 15m, 12h, 7d; up to 30d",
+      },
+      {
+        name: "stream-bytes",
+        value: "N",
+        meaning: "with --add: channels are streams of at most N bytes each, 65536 to 268435456",
+      },
+      {
+        name: "stream-seconds",
+        value: "TIME",
+        meaning: "with --add: delete a stream that is unused for this long; up to 30d",
       },
       {
         name: "grace",
@@ -97,11 +108,12 @@ the audit log for 180. This cannot be undone. The command asks for confirmation;
       ...CONTROL,
     ],
     details: `The first rule whose pattern matches a channel name applies; there can be up to 50. Without a change, the command prints the rules.
-Turning history off removes stored messages at once. Before a change that may remove messages, the command asks for confirmation;
+Turning history or streams off removes what they hold at once. Before a change that may remove messages, the command asks for confirmation;
 without a terminal it needs --yes.`,
     examples: [
       "parley apps rules shop",
       "parley apps rules shop --add 'chat/*' --messages 500 --seconds 7d",
+      "parley apps rules shop --add 'runs/**' --stream-bytes 16777216 --stream-seconds 7d",
       "parley apps rules shop --add '**' --grace 30",
       "parley apps rules shop --remove 'chat/*'",
       "parley apps rules shop --set rules.json",

@@ -88,6 +88,7 @@ export const ACCESS_TABLES: readonly DurableTable[] = [
       "console_payloads",
       "channel_rules",
       "max_history_bytes",
+      "max_stream_bytes",
       "allowed_frame_origins",
       "meeting_retention_days",
       "max_recording_bytes_total",

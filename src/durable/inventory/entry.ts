@@ -13,6 +13,7 @@ export type Restored = "replaced" | "replaced if it was copied" | { readonly emp
 export type AppField =
   | "channelRules"
   | "maxHistoryBytes"
+  | "maxStreamBytes"
   | "meetingRetentionDays"
   | "retentionDays"
   | "maxRecordingBytesTotal";
@@ -44,6 +45,7 @@ export type SubjectId =
   | "applications"
   | "keys"
   | "messages"
+  | "streams"
   | "rooms"
   | "meetings"
   | "visitors"

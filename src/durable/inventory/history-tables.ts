@@ -1,6 +1,13 @@
 /** Tables of histories: in `history.sqlite`, and in PostgreSQL. */
-import { EXPIRED_STREAM_KEPT_MS, STREAMS_PER_APP_MAX } from "../../history/contract/limits.ts";
-import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
+import {
+  ENDED_KEPT_MS,
+  EXPIRED_STREAM_KEPT_MS,
+  PRODUCER_KEPT_MS,
+  PRODUCERS_MAX,
+  STREAMS_PER_APP_MAX,
+  WRITER_KEPT_MS,
+} from "../../history/contract/limits.ts";
+import { MESSAGE_ID_REMEMBERED_MS, STREAM_SECONDS_MAX } from "../../protocol/limits.ts";
 import {
   type DurableTable,
   MADE_BY_MIGRATION,
@@ -25,7 +32,49 @@ const OF_GONE: Retention = {
   amount: { fixed: "a row per removed channel" },
 };
 
+const OF_CREATED: Retention = {
+  age: {
+    fixed: `until they are deleted, or unused for as long as their channel rule says, at most ${timeText(STREAM_SECONDS_MAX * 1000)}`,
+  },
+  amount: { field: "maxStreamBytes" },
+};
+const OF_PRODUCERS: Retention = {
+  age: {
+    fixed: `as long as their stream; of channels with history ${timeText(PRODUCER_KEPT_MS)} after their last write`,
+  },
+  amount: { fixed: `${PRODUCERS_MAX.toLocaleString("en")} per channel` },
+};
+const OF_ENDED: Retention = {
+  age: { fixed: timeText(ENDED_KEPT_MS) },
+  amount: { fixed: "a row per stream that ended in that time" },
+};
+const OF_WRITERS: Retention = {
+  age: { fixed: `${timeText(WRITER_KEPT_MS)} after its last write` },
+  amount: { fixed: "a row per process" },
+};
+
 const COMMON = { subject: "messages", ...WITH_ITS_DATABASE, move: "converted", deletion: "swept" } as const;
+
+const OF_STREAMS_OVER_HTTP = { ...COMMON, subject: "streams" } as const;
+const READ_BY_NODES = { leftBecause: "only nodes that are running read it" };
+
+/** The same in both. */
+const CREATED_COLUMNS = [
+  "type",
+  "ttl_ms",
+  "expires_at",
+  "idle_ms",
+  "made",
+  "used",
+  "ends",
+  "changed",
+  "closed",
+  "seq",
+  "fork",
+  "source",
+  "lineage",
+  "state",
+];
 
 /** Tables of `history.sqlite`. */
 export const HISTORY_TABLES: readonly DurableTable[] = [
@@ -76,6 +125,42 @@ export const HISTORY_TABLES: readonly DurableTable[] = [
     holds: "removed channels whose messages are still to be deleted",
     ...COMMON,
     retention: OF_GONE,
+  },
+  {
+    name: "created",
+    key: ["stream"],
+    columns: CREATED_COLUMNS,
+    holds: "streams: content type, when they end, whether they are closed, what they are forks of",
+    ...OF_STREAMS_OVER_HTTP,
+    retention: OF_CREATED,
+  },
+  {
+    name: "producers",
+    key: ["stream", "owner", "pid"],
+    columns: ["epoch", "seq", "used"],
+    holds: "who writes exactly once: key or peer, producer, and the number of its last write",
+    ...OF_STREAMS_OVER_HTTP,
+    retention: OF_PRODUCERS,
+  },
+  {
+    name: "ended",
+    key: ["app", "channel"],
+    columns: ["at"],
+    holds: "names of streams that have ended lately, for nodes that were not told",
+    ...OF_STREAMS_OVER_HTTP,
+    move: READ_BY_NODES,
+    retention: OF_ENDED,
+  },
+  {
+    name: "writers",
+    key: ["id"],
+    columns: ["batch", "result", "used"],
+    subject: "notes",
+    holds: "the last batch of each process that writes over HTTP",
+    ...WITH_ITS_DATABASE,
+    move: OF_PROCESSES,
+    retention: OF_WRITERS,
+    deletion: "none",
   },
 ];
 

@@ -37,10 +37,21 @@ export const SUBJECTS: readonly Subject[] = [
   {
     id: "messages",
     title: "Messages",
-    holds: "Messages of channels with history, of chats in rooms, and of signals between the pages of a meeting",
+    holds:
+      "Messages of channels with history, of chats in rooms, and of signals between the pages of a meeting; of the whole service also those in streams",
     main: "runs",
     places: ["histories"],
     counted: ["message", "messages"],
+    isOfApps: true,
+    page: "rules",
+  },
+  {
+    id: "streams",
+    title: "Streams",
+    holds: "Streams that were created over HTTP, with their messages, and who has written to them",
+    main: "created",
+    places: ["histories"],
+    counted: ["stream", "streams"],
     isOfApps: true,
     page: "rules",
   },

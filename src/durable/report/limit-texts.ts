@@ -1,5 +1,10 @@
 /** Limits of the inventory as people read them: in general, or as one application has them. */
-import { HISTORY_DEFAULT_BYTES, MEETINGS_KEPT_DEFAULT_DAYS, RECORDINGS_DEFAULT_BYTES } from "../../access/limits.ts";
+import {
+  HISTORY_DEFAULT_BYTES,
+  MEETINGS_KEPT_DEFAULT_DAYS,
+  RECORDINGS_DEFAULT_BYTES,
+  STREAMS_DEFAULT_BYTES,
+} from "../../access/limits.ts";
 import { HISTORY_MESSAGES_MAX, HISTORY_SECONDS_MAX } from "../../protocol/limits.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 import type { AppField, BackedUp, Deletion, Limit } from "../inventory/entry.ts";
@@ -47,6 +52,11 @@ const FIELDS: Readonly<Record<AppField, FieldTexts>> = {
     inGeneral: `${bytesText(HISTORY_DEFAULT_BYTES)} per application (maxHistoryBytes)`,
     of: ({ maxHistoryBytes }) => bytesText(maxHistoryBytes),
     change: { command: plan("max-history-bytes N"), page: "rules" },
+  },
+  maxStreamBytes: {
+    inGeneral: `${bytesText(STREAMS_DEFAULT_BYTES)} per application (maxStreamBytes)`,
+    of: ({ maxStreamBytes }) => bytesText(maxStreamBytes),
+    change: { command: plan("max-stream-bytes N"), page: "rules" },
   },
   meetingRetentionDays: {
     inGeneral: `${daysText(MEETINGS_KEPT_DEFAULT_DAYS)} after their end (meetingRetentionDays)`,

@@ -1,5 +1,5 @@
 /** What Parley keeps, how much of it there is now, how long it stays and where that is changed: made from the inventory. */
-import { type AppId, roomSpaceOf, spaceOf } from "../../base/ids.ts";
+import { type AppId, roomSpaceOf, spaceOf, streamSpaceOf } from "../../base/ids.ts";
 import type { HistoryStore } from "../../history/contract/history.ts";
 import { HistoryUnavailable } from "../../history/contract/history.ts";
 import type { AmountStore } from "../../store/contract/amounts.ts";
@@ -146,8 +146,13 @@ export async function reportOfApp(app: AppRow, parts: ReportParts): Promise<Data
     const [own, rooms] = [await history.usage(spaceOf(app.id)), await history.usage(roomSpaceOf(app.id))];
     return { count: own.messages + rooms.messages, bytes: own.bytes + rooms.bytes, isAbout: false };
   });
+  const streams = await orUnknown(async () => {
+    const { streams: count, bytes } = await history.usage(streamSpaceOf(app.id));
+    return { count, bytes, isAbout: false };
+  });
   const nowOf = ({ id, table }: Subject): AmountNow => {
     if (id === "messages") return messages;
+    if (id === "streams") return streams;
     const { count = null, isAbout = false } = (table ? tables.get(table) : undefined) ?? {};
     const bytes = id === "recordings" ? recordedBytes : id === "uploads" ? uploading : null;
     return { count, bytes, isAbout };

@@ -27,9 +27,11 @@ export class DataReports {
   }
 
   ofApp(app: AppRow): Promise<DataNow> {
-    const { channelRules, maxHistoryBytes, meetingRetentionDays, retentionDays, maxRecordingBytesTotal } = app;
-    const limits = [channelRules, maxHistoryBytes, meetingRetentionDays, retentionDays, maxRecordingBytesTotal];
-    return this.recent(app.id, JSON.stringify(limits), () => reportOfApp(app, this.parts));
+    const { channelRules, maxHistoryBytes, maxStreamBytes, meetingRetentionDays, retentionDays } = app;
+    const limits = [channelRules, maxHistoryBytes, maxStreamBytes, meetingRetentionDays, retentionDays];
+    return this.recent(app.id, JSON.stringify([...limits, app.maxRecordingBytesTotal]), () =>
+      reportOfApp(app, this.parts),
+    );
   }
 
   private recent(key: string, of: string, measure: () => Promise<DataNow>): Promise<DataNow> {

@@ -8,6 +8,8 @@ import {
   HISTORY_LIMIT_MIN_BYTES,
   MEETINGS_KEPT_MAX_DAYS,
   RECORDINGS_LIMIT_MAX_BYTES,
+  STREAMS_LIMIT_MAX_BYTES,
+  STREAMS_LIMIT_MIN_BYTES,
 } from "../../access/limits.ts";
 import type { AppId } from "../../base/ids.ts";
 import { type Infer, lazily } from "../../base/lazily.ts";
@@ -27,6 +29,7 @@ import {
   whole,
 } from "../shared/schemas.ts";
 import { channelRules, rulesAsText, shownRule, shownRules, toRules } from "./channel-rule-schemas.ts";
+import type { NodesWithout } from "./live/node-features.ts";
 import { pageOf, paging } from "./paging.ts";
 
 const RESERVED_NAMES = ["www", "api", "admin", "docs", "static"];
@@ -57,6 +60,7 @@ const app = lazily(() =>
         .describe(
           "Beyond it, the oldest messages of its largest channel are removed; its rooms lose first while they have more than a quarter",
         ),
+      maxStreamBytes: z.int().describe("Bytes that its streams may have together; beyond it, writes are refused"),
       allowedFrameOrigins: z.array(z.string()).describe("Origins whose pages may embed its meetings"),
       meetingRetentionDays: z.int().describe("How many days meetings are kept after they end"),
       maxRecordingBytesTotal: z.int().describe("Bytes that its recordings and open uploads may have together"),
@@ -85,6 +89,9 @@ const edit = lazily(() =>
       .optional(),
     maxHistoryBytes: whole(HISTORY_LIMIT_MIN_BYTES, HISTORY_LIMIT_MAX_BYTES)
       .describe("Bytes of history in all channels; beyond it, the oldest messages of the largest channel are removed.")
+      .optional(),
+    maxStreamBytes: whole(STREAMS_LIMIT_MIN_BYTES, STREAMS_LIMIT_MAX_BYTES)
+      .describe("Bytes that its streams may have together; beyond it, writes are refused. Nothing is deleted.")
       .optional(),
     allowedFrameOrigins: frameOrigins()
       .describe("Replaces the list of origins whose pages may embed the application's meetings.")
@@ -118,6 +125,7 @@ const appFields = (row: AppRow, nowMs: number): Infer<typeof app> => ({
   consolePayloads: row.consolePayloads,
   channelRules: shownRules(row.channelRules),
   maxHistoryBytes: row.maxHistoryBytes,
+  maxStreamBytes: row.maxStreamBytes,
   allowedFrameOrigins: [...row.allowedFrameOrigins],
   meetingRetentionDays: row.meetingRetentionDays,
   maxRecordingBytesTotal: row.maxRecordingBytesTotal,
@@ -137,6 +145,7 @@ function toEdit(body: Infer<typeof edit>): AppEdit {
     ...(consolePayloads !== undefined && { consolePayloads }),
     ...(body.channelRules && { channelRules: toRules(body.channelRules) }),
     ...(maxHistoryBytes !== undefined && { maxHistoryBytes }),
+    ...(body.maxStreamBytes !== undefined && { maxStreamBytes: body.maxStreamBytes }),
     ...(allowedFrameOrigins && { allowedFrameOrigins: [...new Set(allowedFrameOrigins)] }),
     ...(meetingRetentionDays !== undefined && { meetingRetentionDays }),
     ...(body.maxRecordingBytesTotal !== undefined && { maxRecordingBytesTotal: body.maxRecordingBytesTotal }),
@@ -154,8 +163,9 @@ interface AppParts {
   readonly rotationGraceSeconds: number;
   /** Removes what deleted applications leave, in the background. */
   readonly clearDeleted: () => void;
-  /** Resolves when the history that earlier rules have switched off is gone; false: that takes too long. */
+  /** Resolves when the history and the streams that earlier rules have switched off are gone; false: that takes too long. */
   readonly rulesSettled: (app: AppId) => Promise<boolean>;
+  readonly nodesWithout: NodesWithout;
 }
 
 export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
@@ -170,6 +180,18 @@ export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
   const settle = async (idOrName: string): Promise<void> => {
     const { id } = await directory.app(idOrName);
     if (!(await parts.rulesSettled(id))) throw new Problem("backend_error", UNSETTLED, UNSETTLED_RETRY_SECONDS);
+  };
+  /** An older node would take the channels of such a rule for ones that store nothing. */
+  const refuseOlderNodes = async (idOrName: string, rules: Infer<typeof channelRules>) => {
+    const row = await directory.app(idOrName);
+    const before = new Set(row.channelRules.flatMap(({ pattern, stream }) => (stream ? [pattern] : [])));
+    if (!rules.some(({ pattern, stream }) => stream && !before.has(pattern))) return;
+    const older = await parts.nodesWithout("streams");
+    if (older.length === 0) return;
+    throw new Problem(
+      "conflict",
+      `Streams need a newer version on every node. Not there yet: ${older.join(", ")}. Nothing was changed; upgrade first, then try again.`,
+    );
   };
   const appOf = (call: { params: Readonly<Record<string, string>> }): string => call.params.app ?? "";
   return [
@@ -217,9 +239,10 @@ export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
         "Change the plan, retention, channel rules, who sees messages, and who embeds meetings; lowering a cap does not close connections",
       body: edit,
       response: app,
-      problems: ["not_found", "backend_error"],
+      problems: ["not_found", "conflict", "backend_error"],
       handle: async (call, { caller, body }) => {
-        if (body.channelRules?.some(({ history }) => history)) await settle(appOf(call));
+        if (body.channelRules) await refuseOlderNodes(appOf(call), body.channelRules);
+        if (body.channelRules?.some(({ history, stream }) => history ?? stream)) await settle(appOf(call));
         const { before, after } = await directory.editApp(appOf(call), toEdit(body));
         await audit(call, caller, {
           what: "app edited",
@@ -235,7 +258,7 @@ export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
       method: "DELETE",
       path: one,
       summary:
-        "Delete an application: revokes its keys and removes its secrets; its rooms, meetings, histories and recordings are deleted in the background",
+        "Delete an application: revokes its keys and removes its secrets; its rooms, meetings, histories, streams and recordings are deleted in the background",
       response: deletedApp,
       problems: ["not_found"],
       handle: async (call, { caller }) => {

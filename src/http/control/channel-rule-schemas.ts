@@ -6,8 +6,11 @@ import {
   GRACE_SECONDS_MAX,
   HISTORY_MESSAGES_MAX,
   HISTORY_SECONDS_MAX,
+  STREAM_MAX_BYTES,
+  STREAM_MIN_BYTES,
+  STREAM_SECONDS_MAX,
 } from "../../protocol/limits.ts";
-import type { ChannelRule, Retention } from "../../protocol/patterns/channel-rules.ts";
+import type { ChannelRule, Retention, StreamRule } from "../../protocol/patterns/channel-rules.ts";
 import { pattern, whole } from "../shared/schemas.ts";
 
 export const retention = lazily(() =>
@@ -19,11 +22,25 @@ export const retention = lazily(() =>
     .meta({ id: "Retention" }),
 );
 
+const streamRule = lazily(() =>
+  z
+    .strictObject({
+      seconds: whole(1, STREAM_SECONDS_MAX).describe("A stream that is not read or written for this long is deleted."),
+      bytes: whole(STREAM_MIN_BYTES, STREAM_MAX_BYTES).describe("How much one stream may hold; it is never trimmed."),
+    })
+    .meta({ id: "StreamRule" }),
+);
+
 const channelRule = lazily(() =>
   z
     .strictObject({
       pattern: pattern().describe("Which channels."),
       history: retention().describe("Absent: messages are not kept.").optional(),
+      stream: streamRule()
+        .describe(
+          "Channels are streams: each exists from its creation over HTTP until it is deleted. Not with history.",
+        )
+        .optional(),
       graceSec: whole(0, GRACE_SECONDS_MAX)
         .describe("How long a member stays in presence after losing its connection without a goodbye. Absent: 0.")
         .optional(),
@@ -34,7 +51,12 @@ const channelRule = lazily(() =>
 /** As they are shown: every rule has its graceSec. */
 export const shownRule = lazily(() =>
   z
-    .object({ pattern: z.string(), history: retention().optional(), graceSec: z.int() })
+    .object({
+      pattern: z.string(),
+      history: retention().optional(),
+      stream: streamRule().optional(),
+      graceSec: z.int(),
+    })
     .meta({ id: "StoredChannelRule" }),
 );
 
@@ -44,7 +66,13 @@ export const channelRules = lazily(() =>
     .max(CHANNEL_RULES_MAX, `must have at most ${CHANNEL_RULES_MAX} entries`)
     .superRefine((rules, context) => {
       const first = new Map<string, number>();
-      for (const [at, { pattern: text }] of rules.entries()) {
+      for (const [at, { pattern: text, history, stream }] of rules.entries()) {
+        if (history && stream)
+          context.addIssue({
+            code: "custom",
+            path: [at, "stream"],
+            message: "cannot be in a rule with history; remove one of them",
+          });
         const earlier = first.get(text);
         // It would never apply, and an operator who edits it would wonder why nothing changes.
         if (earlier !== undefined)
@@ -59,18 +87,29 @@ export const channelRules = lazily(() =>
 );
 
 export const toRules = (rules: Infer<typeof channelRules>): ChannelRule[] =>
-  rules.map(({ pattern: text, history, graceSec = 0 }) => ({
+  rules.map(({ pattern: text, history, stream, graceSec = 0 }) => ({
     pattern: text,
     ...(history && { history: { messages: history.messages, seconds: history.seconds } }),
+    ...(stream && { stream: { seconds: stream.seconds, bytes: stream.bytes } }),
     graceSec,
   }));
 
 export const shownRules = (rules: readonly ChannelRule[]): Infer<typeof shownRule>[] =>
-  rules.map(({ history, ...rule }) => ({ ...rule, ...(history && { history: { ...history } }) }));
+  rules.map(({ history, stream, ...rule }) => ({
+    ...rule,
+    ...(history && { history: { ...history } }),
+    ...(stream && { stream: { ...stream } }),
+  }));
 
 /** One line per rule, in order: the audit shows a list of texts as lines. */
 export const rulesAsText = (rules: readonly ChannelRule[]): string[] =>
-  rules.map(({ pattern: text, history, graceSec }) => `${text}  ${[kept(history), ...grace(graceSec)].join(", ")}`);
+  rules.map(
+    ({ pattern: text, history, stream, graceSec }) =>
+      `${text}  ${[stream ? streams(stream) : kept(history), ...grace(graceSec)].join(", ")}`,
+  );
+
+const streams = ({ seconds, bytes }: StreamRule): string =>
+  `streams of at most ${bytes} bytes, deleted when unused for ${seconds} s`;
 
 const kept = (history: Retention | undefined): string =>
   history ? `keeps ${history.messages} messages for ${history.seconds} s` : "no history";

@@ -1,7 +1,7 @@
 /** Control plane: what an application has used in this period and in earlier ones. */
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
-import { type AppId, roomSpaceOf, spaceOf } from "../../base/ids.ts";
+import { type AppId, roomSpaceOf, spaceOf, streamSpaceOf } from "../../base/ids.ts";
 import { type Infer, lazily } from "../../base/lazily.ts";
 import { USAGE_PERIODS } from "../../durable/limits.ts";
 import { type HistoryStore, HistoryUnavailable } from "../../history/contract/history.ts";
@@ -35,6 +35,10 @@ const response = lazily(() =>
         .object({ streams: z.int().describe("Channels with stored messages"), messages: z.int(), bytes: z.int() })
         .optional()
         .describe("What is stored now, in channels and in rooms; absent while that cannot be read"),
+      streams: z
+        .object({ count: z.int(), messages: z.int(), bytes: z.int() })
+        .optional()
+        .describe("Its streams and what they hold now; absent while that cannot be read"),
     })
     .meta({ id: "UsageOfPeriods" }),
 );
@@ -78,7 +82,7 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
           concurrentNow: now,
           plan: planOf(app),
           data: [current, ...earlier],
-          ...(stored && { history: { ...stored } }),
+          ...stored,
         };
       },
     }),
@@ -97,14 +101,21 @@ async function usedApp(call: Call, { appIn, deletedApp }: AdminUsageParts): Prom
   }
 }
 
-/** With its rooms, whose history is within the same limit. While history cannot be read, the rest is still shown. */
-async function storedNow(app: AppId, history: Pick<HistoryStore, "usage">): Promise<Infer<typeof response>["history"]> {
+/** Rooms have their history within the limit of the channels. While history cannot be read, the rest is still shown. */
+async function storedNow(
+  app: AppId,
+  history: Pick<HistoryStore, "usage">,
+): Promise<Pick<Infer<typeof response>, "history" | "streams"> | undefined> {
   try {
     const [own, rooms] = [await history.usage(spaceOf(app)), await history.usage(roomSpaceOf(app))];
+    const streams = await history.usage(streamSpaceOf(app));
     return {
-      streams: own.filled + rooms.filled,
-      messages: own.messages + rooms.messages,
-      bytes: own.bytes + rooms.bytes,
+      history: {
+        streams: own.filled + rooms.filled,
+        messages: own.messages + rooms.messages,
+        bytes: own.bytes + rooms.bytes,
+      },
+      streams: { count: streams.streams, messages: streams.messages, bytes: streams.bytes },
     };
   } catch (error) {
     if (error instanceof HistoryUnavailable) return undefined;

@@ -17,6 +17,7 @@ import { channelRuleEndpoint } from "../../http/control/live/channel-rules.ts";
 import { liveChannelEndpoints } from "../../http/control/live/channels.ts";
 import { adminHistoryEndpoints } from "../../http/control/live/history.ts";
 import { keyTrafficEndpoint } from "../../http/control/live/key-traffic.ts";
+import { nodesWithout } from "../../http/control/live/node-features.ts";
 import { nodesEndpoint } from "../../http/control/live/nodes.ts";
 import { livePeerEndpoints } from "../../http/control/live/peers.ts";
 import { refusalsEndpoint } from "../../http/control/live/refusals.ts";
@@ -98,6 +99,7 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
           await storeFollower?.catchUp();
           return parts.ruleChanges.settled(app);
         },
+        nodesWithout: nodesWithout(hub.nodeRequests),
       },
     ),
     ...keyEndpoints(

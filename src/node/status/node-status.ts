@@ -1,5 +1,6 @@
-/** How this node is, for operators: answered to every node that asks. */
+/** How this node is and what it has, for operators: answered to every node that asks. */
 import { systemClock } from "../../base/clock.ts";
+import { type HasFeatures, NODE_FEATURES } from "../../http/control/live/node-features.ts";
 import { NODE_STATUS, type NodeStatus } from "../../http/control/live/nodes.ts";
 import { VERSION } from "../../version.ts";
 import type { NodeContext } from "../parts/context.ts";
@@ -28,6 +29,8 @@ export function answerNodeStatus(
     store: state(storeFollower?.isUp !== false),
   });
   hub.nodeRequests.onRequest(NODE_STATUS, status);
+  const has: HasFeatures = { nodeId, ...(team && { worker: team.slot }), features: ["streams"] };
+  hub.nodeRequests.onRequest(NODE_FEATURES, () => has);
 }
 
 const state = (isUp: boolean): "ok" | "away" => (isUp ? "ok" : "away");

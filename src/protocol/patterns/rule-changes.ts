@@ -3,17 +3,18 @@ import type { ChannelRule } from "./channel-rules.ts";
 import { parseGlob } from "./glob.ts";
 import { Scope } from "./scope.ts";
 
-type Rule = Pick<ChannelRule, "pattern" | "history">;
+type Rule = Pick<ChannelRule, "pattern" | "history" | "stream">;
 
 /**
  * Whether some channel could lose messages, also one that is not in use. Nothing is lost while the rules that were there stay in
- * front, in their order, and none of them keeps less.
+ * front, in their order, and none of them keeps less. Streams keep their own limits: they are lost with their rule only.
  */
 export const mayLose = (before: readonly Rule[], after: readonly Rule[]): boolean =>
-  before.some(({ history }) => history) &&
+  before.some(({ history, stream }) => history ?? stream) &&
   !before.every((old, at) => {
     const now = after[at];
     if (now?.pattern !== old.pattern) return false;
+    if (old.stream && !now.stream) return false;
     const [had, has] = [old.history, now.history];
     return !had || (has !== undefined && has.messages >= had.messages && has.seconds >= had.seconds);
   });

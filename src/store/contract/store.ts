@@ -42,6 +42,8 @@ export interface AppRow {
   readonly channelRules: readonly ChannelRule[];
   /** How many bytes of history are kept for all its channels together. */
   readonly maxHistoryBytes: number;
+  /** How many bytes its streams may have together. */
+  readonly maxStreamBytes: number;
   /** Origins whose pages may frame the meeting page. */
   readonly allowedFrameOrigins: readonly string[];
   /** How many days meetings that have ended are kept. */

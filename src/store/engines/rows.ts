@@ -38,6 +38,7 @@ export const toApp = (row: DbRow): AppRow => ({
   consolePayloads: number(row.console_payloads) === 1,
   channelRules: JSON.parse(text(row.channel_rules)) as ChannelRule[],
   maxHistoryBytes: number(row.max_history_bytes),
+  maxStreamBytes: number(row.max_stream_bytes),
   allowedFrameOrigins: JSON.parse(text(row.allowed_frame_origins)) as string[],
   meetingRetentionDays: number(row.meeting_retention_days),
   maxRecordingBytesTotal: number(row.max_recording_bytes_total),

@@ -22,11 +22,11 @@ export class SqlChange extends SqlReads implements Change {
     await this.sql`
       INSERT INTO apps (id, name, secret_sealed, secret_digest, secret_seq, previous_secrets, plan_name,
         max_concurrent_connections, max_messages_per_period, retention_days, console_payloads, channel_rules,
-        max_history_bytes, allowed_frame_origins, meeting_retention_days, max_recording_bytes_total, created,
-        deleted)
+        max_history_bytes, max_stream_bytes, allowed_frame_origins, meeting_retention_days,
+        max_recording_bytes_total, created, deleted)
       VALUES (${row.id}, ${row.name}, ${row.secretSealed}, ${row.secretDigest}, ${row.secretSeq},
         ${JSON.stringify(row.previousSecrets)}, ${row.planName}, ${row.maxConcurrentConnections}, ${row.maxMessagesPerPeriod}, ${row.retentionDays}, ${row.consolePayloads ? 1 : 0},
-        ${JSON.stringify(row.channelRules)}, ${row.maxHistoryBytes}, ${JSON.stringify(row.allowedFrameOrigins)},
+        ${JSON.stringify(row.channelRules)}, ${row.maxHistoryBytes}, ${row.maxStreamBytes}, ${JSON.stringify(row.allowedFrameOrigins)},
         ${row.meetingRetentionDays}, ${row.maxRecordingBytesTotal}, ${row.created}, ${row.deleted})
       ON CONFLICT (id) DO UPDATE SET name = excluded.name, secret_sealed = excluded.secret_sealed,
         secret_digest = excluded.secret_digest, secret_seq = excluded.secret_seq,
@@ -34,7 +34,8 @@ export class SqlChange extends SqlReads implements Change {
         max_concurrent_connections = excluded.max_concurrent_connections,
         max_messages_per_period = excluded.max_messages_per_period, retention_days = excluded.retention_days,
         console_payloads = excluded.console_payloads, channel_rules = excluded.channel_rules,
-        max_history_bytes = excluded.max_history_bytes, allowed_frame_origins = excluded.allowed_frame_origins,
+        max_history_bytes = excluded.max_history_bytes, max_stream_bytes = excluded.max_stream_bytes,
+        allowed_frame_origins = excluded.allowed_frame_origins,
         meeting_retention_days = excluded.meeting_retention_days,
         max_recording_bytes_total = excluded.max_recording_bytes_total, deleted = excluded.deleted`;
   }

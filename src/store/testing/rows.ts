@@ -22,6 +22,7 @@ export const appRow = (id: string, fields: Partial<AppRow> = {}): AppRow => ({
   consolePayloads: false,
   channelRules: [],
   maxHistoryBytes: 1_073_741_824,
+  maxStreamBytes: 1_073_741_824,
   allowedFrameOrigins: [],
   meetingRetentionDays: 90,
   maxRecordingBytesTotal: 107_374_182_400,

@@ -10,7 +10,7 @@ const cli = withServer();
 const { folder, run, json } = cli;
 
 interface Rules {
-  channelRules: { pattern: string; graceSec: number; history?: object }[];
+  channelRules: { pattern: string; graceSec: number; history?: object; stream?: object }[];
 }
 
 let apps = 0;
@@ -56,6 +56,33 @@ test("rules are added, replaced, moved and removed one by one, and shown as a ta
   expect(await patternsOf(app)).toEqual(["chat/*", "**"]);
 });
 
+test("streams are a rule of their own, shown in a column that is there only with them", async () => {
+  const app = await newApp();
+  await rules(app, "--add=chat/*", "--messages=500", "--seconds=7d");
+  const added = await rules(app, "--add=runs/**", "--stream-seconds=7d", "--stream-bytes=16777216");
+  expect(added.stdout).toBe(
+    [
+      "   PATTERN  MESSAGES  KEPT FOR  STREAMS     GRACE",
+      "1  chat/*   500       7d        -           -",
+      "2  runs/**  -         -         16 MiB, 7d  -",
+      "",
+    ].join("\n"),
+  );
+  expect((await json<Rules>(`apps rules ${app}`)).channelRules[1]).toEqual({
+    pattern: "runs/**",
+    stream: { seconds: 604_800, bytes: 16_777_216 },
+    graceSec: 0,
+  });
+  const removed = await rules(app, "--remove=runs/**");
+  expect([removed.exitCode, removed.stderr]).toEqual([2, expect.stringContaining("lose stored messages")]);
+  for (const flags of [
+    ["--stream-bytes=65536"],
+    ["--stream-seconds=60"],
+    ["--stream-seconds=60", "--stream-bytes=65536", "--messages=1", "--seconds=1"],
+  ])
+    expect((await rules(app, "--add=x", ...flags)).exitCode).toBe(2);
+});
+
 test("a rule behind one that matches all of its channels is named on stderr, also with --json", async () => {
   const app = await newApp();
   const first = await rules(app, "--add=chat/**", "--grace=30");
@@ -93,7 +120,7 @@ test("what is wrong is refused with the flag or the field, and changes nothing",
     [["--add=a", "--remove=b"], 2, "--add and --remove cannot be used together"],
     [["--messages=5"], 2, "--messages describes a rule: name its pattern with --add"],
     [["--add=a", "--messages=5"], 2, "history needs both --messages and --seconds"],
-    [["--add=a"], 2, "the rule would change nothing: give it --messages and --seconds, or --grace"],
+    [["--add=a"], 2, "the rule would change nothing: give it --messages and --seconds, --stream-seconds and --stream-bytes, or --grace"],
     [["--add=a", "--messages=5", "--seconds=7w"], 2, '--seconds is "7w"; it must be a number of seconds, or a time'],
     [["--add=a", "--grace=5", "--at=0"], 2, "--at is 0; positions start at 1"],
     [["--add=", "--grace=5"], 2, "--add must not be empty"],

@@ -1,13 +1,14 @@
 /** `parley apps rules`: shows and changes the channel rules of an application. */
 import { readFileSync } from "node:fs";
 import { isObject, parseStrict } from "../../../protocol/json.ts";
-import type { ChannelRule } from "../../../protocol/patterns/channel-rules.ts";
+import type { ChannelRule, StreamRule } from "../../../protocol/patterns/channel-rules.ts";
 import { mayLose, shadowOf } from "../../../protocol/patterns/rule-changes.ts";
 import { controlPlane } from "../../calls/client.ts";
 import type { CommandResult } from "../../line/command.ts";
 import { UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
 import { confirm } from "../../terminal/confirm.ts";
+import { exactBytes } from "../../terminal/exact-bytes.ts";
 import { table } from "../../terminal/output.ts";
 
 interface AppWithRules {
@@ -18,7 +19,7 @@ interface AppWithRules {
 
 const CHANGES = ["set", "add", "remove"] as const;
 /** Flags that describe the rule of --add. */
-const OF_A_RULE = ["messages", "seconds", "grace", "at"] as const;
+const OF_A_RULE = ["messages", "seconds", "stream-seconds", "stream-bytes", "grace", "at"] as const;
 
 export async function rules(input: Input): Promise<CommandResult> {
   const change = changeOf(input);
@@ -36,7 +37,7 @@ export async function rules(input: Input): Promise<CommandResult> {
 type Change = (current: readonly ChannelRule[]) => readonly unknown[];
 
 /** What is no rule is refused by the server. */
-function isRule(value: unknown): value is Pick<ChannelRule, "pattern" | "history"> {
+function isRule(value: unknown): value is Pick<ChannelRule, "pattern" | "history" | "stream"> {
   if (!isObject(value) || typeof value.pattern !== "string") return false;
   const { history } = value;
   if (history === undefined) return true;
@@ -70,11 +71,24 @@ function ruleOf(pattern: string, input: Input): { rule: ChannelRule; place: numb
     throw new UsageError(
       "history needs both --messages and --seconds; anything older or beyond that number is removed",
     );
-  if (messages === undefined && graceSec === 0)
-    throw new UsageError("the rule would change nothing: give it --messages and --seconds, or --grace");
+  const stream = streamOf(input);
+  if (stream && messages !== undefined)
+    throw new UsageError("a rule has --messages and --seconds, or --stream-seconds and --stream-bytes, and not both");
+  if (messages === undefined && !stream && graceSec === 0)
+    throw new UsageError(
+      "the rule would change nothing: give it --messages and --seconds, --stream-seconds and --stream-bytes, or --grace",
+    );
   if (place === 0) throw new UsageError("--at is 0; positions start at 1");
   const history = messages === undefined || seconds === undefined ? {} : { history: { messages, seconds } };
-  return { rule: { pattern, ...history, graceSec }, place };
+  return { rule: { pattern, ...history, ...(stream && { stream }), graceSec }, place };
+}
+
+function streamOf(input: Input): StreamRule | undefined {
+  const seconds = input.seconds("stream-seconds");
+  const bytes = input.whole("stream-bytes");
+  if ((seconds === undefined) !== (bytes === undefined))
+    throw new UsageError("streams need both --stream-seconds and --stream-bytes");
+  return seconds === undefined || bytes === undefined ? undefined : { seconds, bytes };
 }
 
 /** A rule of the same pattern is replaced, and keeps its place unless another is named. */
@@ -123,14 +137,20 @@ function shown({ name, channelRules = [] }: AppWithRules): CommandResult {
         `${name} has no channel rules: messages are not stored, and members who lose their connection leave at once.`,
       ],
     };
-  const rows = channelRules.map(({ pattern, history, graceSec }, at) => [
+  const hasStreams = channelRules.some(({ stream }) => stream);
+  const rows = channelRules.map(({ pattern, history, stream, graceSec }, at) => [
     at + 1,
     pattern,
     history?.messages,
     history && durationOf(history.seconds),
+    ...(hasStreams ? [stream && `${exactBytes(stream.bytes)}, ${durationOf(stream.seconds)}`] : []),
     graceSec === 0 ? undefined : `${graceSec}s`,
   ]);
-  return { value, text: table(["", "PATTERN", "MESSAGES", "KEPT FOR", "GRACE"], rows), notes: shadowed(channelRules) };
+  return {
+    value,
+    text: table(["", "PATTERN", "MESSAGES", "KEPT FOR", ...(hasStreams ? ["STREAMS"] : []), "GRACE"], rows),
+    notes: shadowed(channelRules),
+  };
 }
 
 /** A note per rule that never applies. */

@@ -6,6 +6,7 @@ import { UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
 import { endsNow, rotation } from "../../line/rotation.ts";
 import { confirm } from "../../terminal/confirm.ts";
+import { exactBytes } from "../../terminal/exact-bytes.ts";
 import { fields, table, time } from "../../terminal/output.ts";
 import { changesLimits, deletedBy } from "./lower-limits.ts";
 
@@ -23,6 +24,7 @@ interface App {
   /** Absent from servers of earlier versions, like consolePayloads. */
   readonly channelRules?: readonly object[];
   readonly maxHistoryBytes?: number;
+  readonly maxStreamBytes?: number;
   readonly allowedFrameOrigins?: readonly string[];
   readonly meetingRetentionDays?: number;
   readonly maxRecordingBytesTotal?: number;
@@ -33,20 +35,6 @@ interface App {
 
 const limitText = (limit: number | null): string | number => limit ?? "unlimited";
 const retention = (days: number | null): string => (days === null ? "forever" : `${days} days`);
-
-const UNITS = [
-  ["TiB", 1024 ** 4],
-  ["GiB", 1024 ** 3],
-  ["MiB", 1024 ** 2],
-  ["KiB", 1024],
-] as const;
-
-/** In the largest unit that is exact, because it is a limit. */
-function exactBytes(bytes: number | undefined): string | undefined {
-  if (bytes === undefined) return undefined;
-  const [unit, size] = UNITS.find(([, size]) => bytes >= size && bytes % size === 0) ?? ["bytes", 1];
-  return `${bytes / size} ${unit}`;
-}
 
 const appPath = (input: Input): string => `/apps/${input.id(0, "the id or name of an application")}`;
 
@@ -64,6 +52,7 @@ const describe = (app: App): string =>
     "messages shown": app.consolePayloads === undefined ? undefined : app.consolePayloads ? "to operators" : "no",
     "channel rules": app.channelRules?.length,
     "history at most": exactBytes(app.maxHistoryBytes),
+    "streams at most": exactBytes(app.maxStreamBytes),
     "meetings kept": app.meetingRetentionDays === undefined ? undefined : retention(app.meetingRetentionDays),
     "meetings framed by": app.allowedFrameOrigins && (app.allowedFrameOrigins.join(", ") || "none"),
     "app secret": app.secretKey,
@@ -113,7 +102,7 @@ export async function remove(input: Input): Promise<CommandResult> {
   return {
     value: app,
     text: describe(app),
-    notes: ["Its keys are revoked. Its rooms, meetings, histories and recordings are removed within an hour."],
+    notes: ["Its keys are revoked. Its rooms, meetings, histories, streams and recordings are removed within an hour."],
   };
 }
 
@@ -125,6 +114,7 @@ export async function plan(input: Input): Promise<CommandResult> {
   const payloads = input.oneOf("console-payloads", ["on", "off"]);
   const consolePayloads = payloads === undefined ? undefined : payloads === "on";
   const maxHistoryBytes = input.whole("max-history-bytes");
+  const maxStreamBytes = input.whole("max-stream-bytes");
   const allowedFrameOrigins = input.list("frame-origins");
   const meetingRetentionDays = input.days("meeting-retention-days");
   const maxRecordingBytesTotal = input.whole("max-recording-bytes-total");
@@ -134,6 +124,7 @@ export async function plan(input: Input): Promise<CommandResult> {
     retentionDays,
     consolePayloads,
     maxHistoryBytes,
+    maxStreamBytes,
     allowedFrameOrigins,
     meetingRetentionDays,
     maxRecordingBytesTotal,
@@ -141,7 +132,7 @@ export async function plan(input: Input): Promise<CommandResult> {
   const edit = { plan, ...others };
   if ([...Object.values(plan), ...Object.values(others)].every((one) => one === undefined))
     throw new UsageError(
-      "nothing to change: pass --max-connections, --max-messages, --max-history-bytes, --name, --retention-days, --max-recording-bytes-total, --meeting-retention-days, --frame-origins or --console-payloads",
+      "nothing to change: pass --max-connections, --max-messages, --max-history-bytes, --max-stream-bytes, --name, --retention-days, --max-recording-bytes-total, --meeting-retention-days, --frame-origins or --console-payloads",
     );
   const server = controlPlane(input);
   const path = appPath(input);

@@ -31,6 +31,9 @@ const node = lazily(() =>
 
 export type NodeStatus = Infer<typeof node>;
 
+/** Which node an answer is from. */
+export const nodeName = lazily(() => node().pick({ nodeId: true, worker: true, version: true }));
+
 /** The name of the request between nodes. */
 export const NODE_STATUS = "node";
 
