@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type AppId, spaceOf } from "../../base/ids.ts";
 import { type Infer, lazily } from "../../base/lazily.ts";
+import type { CreatedPage } from "../../history/contract/created-streams.ts";
 import { HistoryUnavailable, type Page, type StoredMessage } from "../../history/contract/history.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
@@ -40,6 +41,19 @@ export async function readHistory(
   return page;
 }
 
+/** The same of a created stream. `undefined`: there is none. */
+export async function readCreated(
+  pages: Pick<HistoryPages, "readCreated">,
+  app: AppId,
+  channel: string,
+  query: Infer<typeof historyQuery>,
+): Promise<CreatedPage | undefined> {
+  const request = requestOf(query);
+  const found = await inHistory(pages.readCreated(spaceOf(app), channel, request));
+  if (found === "not here") throw refused(request.before ? "before" : "after", NOT_HERE);
+  return found;
+}
+
 function requestOf({ limit: count, before, after }: Infer<typeof historyQuery>): HistoryPageRequest {
   if (before !== undefined && after !== undefined) throw refused("before", "cannot be used together with after");
   const field = before === undefined ? "after" : "before";
@@ -73,6 +87,9 @@ export async function inHistory<T>(work: Promise<T>): Promise<T> {
     throw new Problem("backend_error", "History cannot be read or changed at the moment. Try again.", RETRY_SECONDS);
   }
 }
+
+export const noStream = (): Problem =>
+  new Problem("not_found", "There is no stream of this name: it was not created, was deleted or has expired.");
 
 export const noHistory = (): Problem =>
   new Problem("not_found", "This channel has no history: none of its application's channel rules stores its messages.");

@@ -54,6 +54,9 @@ GET    /apps/:app/rooms/:roomName/webhook-secrets                         app
 GET    /apps/:app/secret-key                                              app
 POST   /apps/:app/secret-key/rotate                                       app
 GET    /apps/:app/speech                                                  app
+GET    /apps/:app/streams                                                 app
+DELETE /apps/:app/streams/:channel                                        app
+GET    /apps/:app/streams/:channel                                        app
 GET    /apps/:app/usage                                                   app
 GET    /apps/:app/webhooks                                                app
 POST   /apps/:app/webhooks                                                app

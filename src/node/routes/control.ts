@@ -22,6 +22,7 @@ import { nodesEndpoint } from "../../http/control/live/nodes.ts";
 import { livePeerEndpoints } from "../../http/control/live/peers.ts";
 import { refusalsEndpoint } from "../../http/control/live/refusals.ts";
 import { seriesEndpoints } from "../../http/control/live/series.ts";
+import { adminStreamEndpoints } from "../../http/control/live/streams.ts";
 import { tailEndpoint } from "../../http/control/live/tail.ts";
 import { adminMeetingEndpoints } from "../../http/control/meetings.ts";
 import { operatorEndpoints } from "../../http/control/operators.ts";
@@ -145,7 +146,7 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
       appId: (name) => keyring.app(name)?.id,
       clock: parts.realtime.clock,
     }),
-    ...liveEndpoints(parts, guards, audit),
+    ...liveEndpoints(parts, { ...guards, lists }, audit),
   ];
 }
 
@@ -242,7 +243,7 @@ function meetingEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
   });
 }
 
-function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endpoint[] {
+function liveEndpoints(parts: RouteParts, { lists, ...allGuards }: ListGuards & Guards, audit: Audit): Endpoint[] {
   const reads = parts.throttle("live-reads", LIVE_READS_BURST, LIVE_READS_PER_SECOND);
   const guards = { ...allGuards, operator: rateLimited(allGuards.operator, reads) };
   const { nodeId, keyring, directory, store, realtime } = parts;
@@ -269,6 +270,18 @@ function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endp
     }),
     ...liveChannelEndpoints(guards, { publishing: hub.publishing, channels: live.channels, keyring, appIn, audit }),
     ...adminHistoryEndpoints(guards, { pages: hub.pages, streams: hub.streams, appIn, audit }),
+    ...adminStreamEndpoints(
+      { ...guards, lists },
+      {
+        store: parts.history.created,
+        calls: hub.streams.calls,
+        created: hub.created,
+        rules: hub.streams,
+        live: live.streams,
+        appIn,
+        audit,
+      },
+    ),
     channelRuleEndpoint(guards.operator, { appIn, keyring, store }),
     ...livePeerEndpoints(guards, { ...ofPeers, directs: hub.directs, peers: live.peers }),
     ...blockEndpoints(guards, ofPeers),

@@ -54,6 +54,19 @@ export class HistoryPages {
     maxBytes: number,
     requester: Requester,
   ): Promise<HistoryPage | "not here" | undefined> {
+    const found = await this.readCreated(spaceId, channel, request, maxBytes, requester);
+    if (!found || found === "not here") return found;
+    return shown(found.page, dataFormOf(found.stream.config.contentType), maxBytes);
+  }
+
+  /** A page of a created stream, and the stream. `undefined`: there is none. */
+  async readCreated(
+    spaceId: SpaceId,
+    channel: string,
+    request: HistoryPageRequest,
+    maxBytes = HISTORY_PAGE_MAX_BYTES,
+    requester: Requester = spaceId,
+  ): Promise<CreatedPage | "not here" | undefined> {
     const { history, streams } = this.parts;
     const app = appOfSpace(spaceId);
     const name = { spaceId: streamSpaceOf(app), channel };
@@ -61,8 +74,7 @@ export class HistoryPages {
       streams.calls.run(history.created.read(name, rangeOf(request, maxBytes)));
     const found = await streams.reads.run(app, requester, read);
     if (!found || found === "gone") return undefined;
-    const form = dataFormOf(found.stream.config.contentType);
-    return isHere(found.page, request) ? shown(found.page, form, maxBytes) : "not here";
+    return isHere(found.page, request) ? found : "not here";
   }
 
   /** As it is stored. `undefined`: a stream begins with its first subscriber or message, and there was none. */

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import type { Role } from "../../../access/operators/operator.ts";
 import { FakeClock } from "../../../base/testing/fake-clock.ts";
 import { anAppId } from "../../../base/testing/ids.ts";
+import type { CreatedPage } from "../../../history/contract/created-streams.ts";
 import { HistoryUnavailable, type Page, type Range, type StoredMessage } from "../../../history/contract/history.ts";
 import { ChannelRules } from "../../../protocol/patterns/channel-rules.ts";
 import { STORE_MAX_MS } from "../../../realtime/streams/limits.ts";
@@ -14,7 +15,10 @@ import { adminHistoryEndpoints } from "./history.ts";
 const APP = anAppId("app");
 
 const PATH = "/api/internal/v1/apps/:app/channels/:channel/history";
-const RULES = new ChannelRules([{ pattern: "chat/*", history: { messages: 10, seconds: 60 }, graceSec: 0 }]);
+const RULES = new ChannelRules([
+  { pattern: "chat/*", history: { messages: 10, seconds: 60 }, graceSec: 0 },
+  { pattern: "docs/*", stream: { seconds: 60, bytes: 65_536 }, graceSec: 0 },
+]);
 
 const stored = (offset: number, more: Partial<StoredMessage> = {}): StoredMessage => ({
   offset,
@@ -36,6 +40,14 @@ interface World {
   readonly consolePayloads?: boolean;
   readonly read?: (range: Range) => Promise<Page | undefined>;
   readonly clock?: FakeClock;
+  /** The messages of the only stream, with its content type. */
+  readonly stream?: { readonly contentType: string; readonly messages: readonly StoredMessage[] };
+}
+
+function streamOf({ contentType, messages }: NonNullable<World["stream"]>): CreatedPage {
+  const config = { contentType, ttlSeconds: undefined, expiresAtMs: undefined };
+  const times = { createdMs: 0, usedMs: 0, endsMs: 1e12, bytes: 900, lineage: [] };
+  return { stream: { ...STATE, ...times, config, isClosed: false }, page: { ...PAGE, messages, more: false } };
 }
 
 /** One call as an operator, the ranges that it has read, the channels that it has removed, and what it has audited. */
@@ -47,12 +59,17 @@ async function attempt(method: Method, channel: string, query: string, world: Wo
   const endpoints = adminHistoryEndpoints(
     { admin: guardOf(role), operator: guardOf(role) },
     {
-      pages: pagesOf((_spaceId, _channel, range) => {
-        ranges.push(range);
-        return read(range);
-      }, clock),
+      pages: pagesOf(
+        (_spaceId, _channel, range) => {
+          ranges.push(range);
+          return read(range);
+        },
+        clock,
+        async () => world.stream && streamOf(world.stream),
+      ),
       streams: {
         retentionOf: (_spaceId, name) => RULES.ruleFor(name)?.history,
+        createdRuleOf: (_spaceId, name) => RULES.ruleFor(name)?.stream,
         remove: async (_spaceId, name) => removed.push(name) > 0,
       },
       appIn: async () => appRow("app", { consolePayloads }),
@@ -93,6 +110,22 @@ test("limit, before and after choose the range", async () => {
   expect(await range("")).toEqual({ limit: 50, maxBytes: 960_000 });
   expect(await range("?limit=7&before=e.6.c6")).toEqual({ limit: 7, maxBytes: 960_000, before: 6 });
   expect(await range("?after=e.6.c6")).toEqual({ limit: 50, maxBytes: 960_000, after: 6 });
+});
+
+test("messages of a stream are shown as text, or as base64 that says so, with the bytes they were written with", async () => {
+  const shown = async (contentType: string, ...data: string[]): Promise<string> => {
+    const messages = data.map((dataJson, at) => stored(9 - at, { dataJson }));
+    return (await attempt("GET", "docs/1", "", { stream: { contentType, messages } })).answer;
+  };
+  expect(await shown("application/json", "1.0")).toContain('"bytes":3,"data":1.0}');
+  const text = await shown("text/plain; charset=utf-8", '"hé\\n"', '["/w=="]');
+  expect(text).toContain('"bytes":4,"data":"hé\\n"}');
+  expect(text).toContain('"encoding":"base64","bytes":1,"data":"/w=="}');
+  expect(await shown("image/png", '"iVBO"')).toContain('"encoding":"base64","bytes":3,"data":"iVBO"}');
+});
+
+test("messages of a stream that does not exist are 404", async () => {
+  expect((await attempt("GET", "docs/1", "")).answer).toStartWith("There is no stream of this name");
 });
 
 test("a channel in whose history nothing was stored yet is empty", async () => {

@@ -4,8 +4,9 @@ import type { Operator } from "../../../access/operators/operator.ts";
 import { spaceOf } from "../../../base/ids.ts";
 import { lazily } from "../../../base/lazily.ts";
 import type { Page, StoredMessage } from "../../../history/contract/history.ts";
-import { idField } from "../../../protocol/encode.ts";
+import { BASE64_FIELD, idField } from "../../../protocol/encode.ts";
 import { utf8Bytes } from "../../../protocol/names.ts";
+import { bytesOf, type DataForm, dataFormOf, shownOf } from "../../../protocol/stream-data.ts";
 import type { HistoryPages } from "../../../realtime/streams/pages.ts";
 import type { Streams } from "../../../realtime/streams/streams.ts";
 import type { AppRow } from "../../../store/contract/store.ts";
@@ -15,7 +16,16 @@ import { channelIn } from "../../request/path-names.ts";
 import { jsonTextResponse } from "../../response/json.ts";
 import { type Endpoint, endpoint } from "../../server/endpoint.ts";
 import type { Audit } from "../../shared/audit.ts";
-import { endOf, historyQuery, inHistory, noHistory, placeOf, readHistory } from "../../shared/history-pages.ts";
+import {
+  endOf,
+  historyQuery,
+  inHistory,
+  noHistory,
+  noStream,
+  placeOf,
+  readCreated,
+  readHistory,
+} from "../../shared/history-pages.ts";
 import type { AppIn } from "../app-in.ts";
 
 const entry = lazily(() =>
@@ -26,6 +36,7 @@ const entry = lazily(() =>
       pos: z.string(),
       time: z.int().describe("Unix milliseconds"),
       id: z.string().optional().describe("With which it was published"),
+      encoding: z.literal("base64").optional().describe("Of `data`: in streams that are neither JSON nor text"),
       bytes: z.int().describe("The size of its data"),
       data: z.unknown().optional().describe("For admins, if the application has consolePayloads"),
     })
@@ -44,8 +55,8 @@ const page = lazily(() =>
 );
 
 interface AdminHistoryParts {
-  readonly pages: Pick<HistoryPages, "read">;
-  readonly streams: Pick<Streams, "retentionOf" | "remove">;
+  readonly pages: Pick<HistoryPages, "read" | "readCreated">;
+  readonly streams: Pick<Streams, "retentionOf" | "createdRuleOf" | "remove">;
   readonly appIn: AppIn;
   readonly audit: Audit;
 }
@@ -63,21 +74,35 @@ export function adminHistoryEndpoints(
     if (!streams.retentionOf(spaceOf(app.id), channel)) throw noHistory();
     return { app, channel };
   };
+  /** The channel of a rule with `stream`. */
+  const streamIn = async (call: Call): Promise<{ app: AppRow; channel: string } | undefined> => {
+    const channel = channelIn(call);
+    const app = await appIn(call);
+    return streams.createdRuleOf(spaceOf(app.id), channel) && { app, channel };
+  };
   return [
     endpoint({
       ...base,
       guard: operator,
       scope: "app",
       method: "GET",
-      summary: "A channel's stored messages, newest first, or after a position",
+      summary: "The stored messages of a channel or a stream, newest first, or after a position",
       query: historyQuery,
       response: page,
       problems: ["not_found", "channel_reserved", "backend_error"],
       handle: async (call, { caller, query }) => {
+        const withData = (app: AppRow): boolean => mayShow(caller, app);
+        const created = await streamIn(call);
+        if (created) {
+          const { app, channel } = created;
+          const read = await readCreated(pages, app.id, channel, query);
+          if (!read) throw noStream();
+          const form = dataFormOf(read.stream.config.contentType);
+          return jsonTextResponse(`${pageJson(channel, read.page, withData(app), form)}\n`);
+        }
         const { app, channel } = await found(call);
         const read = await readHistory(pages, app.id, channel, query);
-        const json = pageJson(channel, read, mayShow(caller, app));
-        return jsonTextResponse(`${json}\n`);
+        return jsonTextResponse(`${pageJson(channel, read, withData(app), "json")}\n`);
       },
     }),
     endpoint({
@@ -102,15 +127,21 @@ export function adminHistoryEndpoints(
 const mayShow = ({ role }: Operator, { consolePayloads }: AppRow): boolean => role === "admin" && consolePayloads;
 
 /** Data and metadata are copied as text: parsing them would change numbers beyond double precision. */
-function pageJson(channel: string, read: Page | undefined, withData: boolean): string {
-  const messages = read?.messages.map((one) => entryJson(read, one, withData)) ?? [];
+function pageJson(channel: string, read: Page | undefined, withData: boolean, form: DataForm): string {
+  const messages = read?.messages.map((one) => entryJson(read, one, withData, form)) ?? [];
   const head = JSON.stringify({ channel, pos: read ? endOf(read) : null }).slice(0, -1);
   return `${head},"messages":[${messages.join(",")}],"more":${read?.more ?? false}}`;
 }
 
-function entryJson(read: Page, one: StoredMessage, withData: boolean): string {
+function entryJson(read: Page, one: StoredMessage, withData: boolean, form: DataForm): string {
   const metadata = one.metadataJson === undefined ? "" : `,"fromMetadata":${one.metadataJson}`;
   const place = `"pos":"${placeOf(read, one)}","time":${one.time}${idField(one.id)}`;
-  const data = withData ? `,"data":${one.dataJson}` : "";
-  return `{"from":${JSON.stringify(one.from)}${metadata},${place},"bytes":${utf8Bytes(one.dataJson)}${data}}`;
+  const { dataJson, isBase64 } = shownOf(one.dataJson, form);
+  const encoding = isBase64 ? BASE64_FIELD : "";
+  const data = withData ? `,"data":${dataJson}` : "";
+  return `{"from":${JSON.stringify(one.from)}${metadata},${place}${encoding},"bytes":${bytesIn(one.dataJson, form)}${data}}`;
 }
+
+/** JSON counts as it was written, anything else by its bytes. */
+const bytesIn = (dataJson: string, form: DataForm): number =>
+  form === "json" ? utf8Bytes(dataJson) : bytesOf(dataJson, form).length;
