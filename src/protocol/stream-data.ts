@@ -21,7 +21,7 @@ const COMMA = 44;
 export type DataForm = "json" | "text" | "binary";
 
 /** Without its parameters. */
-const mediaTypeOf = (contentType: string): string => (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
+export const mediaTypeOf = (contentType: string): string => (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
 
 export const isSameType = (one: string, other: string): boolean => mediaTypeOf(one) === mediaTypeOf(other);
 

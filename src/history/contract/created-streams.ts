@@ -22,6 +22,9 @@ import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
 import type { Appended, NewMessage, Page, Range, StreamState } from "./history.ts";
 
+/** The content type of a stream that is created without one. */
+export const DEFAULT_TYPE = "application/octet-stream";
+
 /** What a stream was created with. Two creations agree if these, and what it is a fork of, are equal. */
 export interface StreamConfig {
   /** A media type in lower case, with its parameters. Types are compared without them. */

@@ -60,3 +60,7 @@ export const lineageOf = (
   ...lineage.map(([earlier, end]) => [earlier, Math.min(end, upTo)] as const),
   [epoch, upTo] as const,
 ];
+
+/** What a fork is of, as it was asked for: two creations of a fork agree if these are equal. */
+export const forkText = ({ source, at, more }: ForkPoint): string =>
+  JSON.stringify([source, typeof at === "string" ? at : [at.epoch, at.offset, at.check], more]);

@@ -2,7 +2,7 @@
  * What became of a batch of writes, as text, so that a store can remember it with the batch. What one write has stored is contiguous, so it
  * is one entry: a body of a thousand values takes no more than one of one.
  */
-import type { Written } from "./created-streams.ts";
+import type { Producer, Written } from "./created-streams.ts";
 import type { Appended } from "./history.ts";
 
 type Stored = Extract<Written, { readonly appended: readonly Appended[] }>;
@@ -30,3 +30,7 @@ export const encodeResult = (results: readonly Written[]): string => JSON.string
 /** `text`: of `encodeResult`. */
 export const decodeResult = (text: string): readonly Written[] =>
   (JSON.parse(text) as readonly (Written | Packed)[]).map(unpacked);
+
+/** Identifies the write that has closed a stream, so that its repetition is known; empty without a producer. */
+export const closerOf = (producer: Producer | undefined): string =>
+  producer ? JSON.stringify([producer.owner, producer.id, producer.epoch, producer.seq]) : "";

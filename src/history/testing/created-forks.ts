@@ -67,7 +67,8 @@ export function forkTests({ newHistory, wait }: SuiteContext): void {
   test("a fork of bytes begins within a message", async () => {
     const { created: store } = await newHistory();
     const type = { contentType: "text/plain" };
-    await created(store, type, ["hello ", "wörld"]);
+    await created(store, type, ["hello "]);
+    await write(store, [], { ...type, messages: messagesFor(["wörld"], { from: "ann" }) });
     const fork = (more: number) =>
       created(store, { ...type, channel: `f${more}`, fork: forkOf("channel", "start", more) });
     await fork(3);
@@ -82,6 +83,7 @@ export function forkTests({ newHistory, wait }: SuiteContext): void {
       '"hello "',
       `["${Buffer.from([0x77, 0xc3]).toString("base64")}"]`,
     ]);
+    expect(cut.page.messages.map(({ from }) => from)).toEqual(["server", "ann"]);
     expect(
       (await store.create(creation({ ...type, channel: "no", fork: forkOf("channel", "start", 13) }))).outcome,
     ).toBe("bad fork point");
@@ -141,9 +143,29 @@ export function forkTests({ newHistory, wait }: SuiteContext): void {
     await created(store, { ttlSeconds: 10 }, ["a"]);
     await created(store, { channel: "fork", ttlSeconds: 1000, fork: forkOf("channel") });
     wait(11_000);
+    const isGone = async (): Promise<void> => {
+      expect(await store.describe(NAME)).toBe("gone");
+      expect(await store.delete(NAME)).toBe("gone");
+      expect((await write(store, ["x"])).outcome).toBe("gone");
+      expect((await store.create(creation({ channel: "f2", fork: forkOf("channel") }))).outcome).toBe("source gone");
+    };
+    // Also before it is removed.
+    await isGone();
     while (await store.expire());
-    expect(await store.describe(NAME)).toBe("gone");
+    await isGone();
+    expect((await store.create(creation())).outcome).toBe("conflict");
     expect(await textsIn(store, "fork")).toEqual(["a"]);
+  });
+
+  test("the name of a stream that is gone can be used when a change of rules has removed its last fork", async () => {
+    const { created: store } = await newHistory();
+    await created(store, {}, ["a"]);
+    await created(store, { channel: "fork", fork: forkOf("channel") });
+    await store.delete(NAME);
+    await store.applyRules(SPACE, (channel) => channel !== "fork");
+    expect(await store.describe(NAME)).toBeUndefined();
+    await created(store, {}, ["b"]);
+    expect(await textsIn(store)).toEqual(["b"]);
   });
 
   test("a fork copies at most so much, and counts", async () => {

@@ -1,8 +1,14 @@
 /** Creates streams and forks of streams. A fork is copied in slices, so that no publish waits for it, and is seen when it is complete. */
 import type { Database } from "bun:sqlite";
 import { isSameType } from "../../../protocol/stream-data.ts";
-import type { CreatedStream, Creating, Creation, ForkPoint } from "../../contract/created-streams.ts";
-import { baseOf, cutOf, lineageOf } from "../../contract/fork-point.ts";
+import {
+  type CreatedStream,
+  type Creating,
+  type Creation,
+  DEFAULT_TYPE,
+  type ForkPoint,
+} from "../../contract/created-streams.ts";
+import { baseOf, cutOf, forkText, lineageOf } from "../../contract/fork-point.ts";
 import type { Appended, NewMessage, StoredMessage } from "../../contract/history.ts";
 import { FORK_MAX_BYTES, FORK_MAX_MESSAGES } from "../../contract/limits.ts";
 import { messageBytes } from "../../contract/size.ts";
@@ -11,7 +17,6 @@ import type { SqliteRuns } from "../runs.ts";
 import type { SqliteStreams } from "../streams.ts";
 import { type CreatedRow, type CreatedRows, endOf, type Found, isUsable, KEPT, shown } from "./rows.ts";
 
-const DEFAULT_TYPE = "application/octet-stream";
 /** What one slice of a fork copies, about a millisecond. */
 const SLICE_MESSAGES = 128;
 const SLICE_BYTES = 256 * 1024;
@@ -96,8 +101,9 @@ export class SqliteCreate {
   private beginFork(creation: Creation, point: ForkPoint, nowMs: number): Creating | Copy {
     const { spaceId, channel, contentType } = creation;
     const source = this.parts.rows.find(spaceId, point.source);
-    if (source?.created.state === "gone") return { outcome: "source gone" };
-    if (!source || !isUsable(source, nowMs)) return { outcome: "no source" };
+    const state = source ? this.parts.rows.stateOf(source, nowMs) : "none";
+    if (state === "gone") return { outcome: "source gone" };
+    if (!source || state === "none") return { outcome: "no source" };
     const { type } = source.created;
     if (contentType !== undefined && !isSameType(contentType, type)) return { outcome: "other type" };
     const stream = shown(source);
@@ -164,8 +170,8 @@ export class SqliteCreate {
       this.setTop.run(upTo, check, low, from?.low_check ?? "0", last?.time ?? 0, bytes, target);
     })();
     streams.count(creation.spaceId, 0, Number(copied.length > 0), copied.length, bytes);
-    const [first] = copied;
-    const cut = partial.map((dataJson): NewMessage => partialMessage(dataJson, creation, first));
+    const [of] = [...runs.read(source, upTo + 1, upTo + 1, true)];
+    const cut = partial.map((dataJson): NewMessage => partialMessage(dataJson, creation, of));
     const appended = appending.transact((session) => {
       const stored = this.append(creation, [...cut, ...creation.messages], session);
       const row = session.rowOf(creation.spaceId, creation.channel);
@@ -177,13 +183,10 @@ export class SqliteCreate {
   }
 }
 
-function partialMessage(
-  dataJson: string,
-  { spaceId, channel }: Creation,
-  first: StoredMessage | undefined,
-): NewMessage {
+/** `of`: the message at which the fork begins. */
+function partialMessage(dataJson: string, { spaceId, channel }: Creation, of: StoredMessage | undefined): NewMessage {
   const texts = {
-    from: first?.from ?? "server",
+    from: of?.from ?? "server",
     metadataJson: undefined,
     dataJson,
     connection: undefined,
@@ -235,9 +238,6 @@ function timesOf(
   const times = isGiven || !source ? own : { ttl_ms: source.ttl_ms, expires_at: source.expires_at };
   return { ...times, idle_ms: idleSeconds * 1000 };
 }
-
-const forkText = ({ source, at, more }: ForkPoint): string =>
-  JSON.stringify([source, typeof at === "string" ? at : [at.epoch, at.offset, at.check], more]);
 
 /** Whether a stream is what this creation would make. What a fork leaves out is as in its source, and is not compared. */
 function agrees({ created }: Found, { contentType, ttlSeconds, expiresAtMs, isClosed, fork }: Creation): boolean {

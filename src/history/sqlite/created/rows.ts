@@ -151,6 +151,14 @@ export class CreatedRows {
     return this.anyFork.get(row.id) !== null;
   }
 
+  /** One that has expired is gone if it has forks, also before it is removed. */
+  stateOf(found: Found, nowMs: number): "ready" | "gone" | "none" {
+    const { created } = found;
+    if (created.state === "gone") return "gone";
+    if (isUsable(found, nowMs)) return "ready";
+    return created.state === "ready" && this.hasForks(found) ? "gone" : "none";
+  }
+
   streamsOf(spaceId: SpaceId): number {
     return this.countOf.get(spaceId)?.count ?? 0;
   }

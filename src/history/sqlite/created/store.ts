@@ -21,7 +21,7 @@ import type { SqliteRead } from "../read.ts";
 import type { SqliteRuns } from "../runs.ts";
 import { idsOf, type SqliteStreams } from "../streams.ts";
 import { SqliteCreate } from "./create.ts";
-import { CreatedRows, type Found, isUsable, shown } from "./rows.ts";
+import { CreatedRows, type Found, shown } from "./rows.ts";
 import { SqliteWrite } from "./write.ts";
 
 /** Rows that one step of `expire` removes. */
@@ -105,8 +105,9 @@ export class OpenedCreated {
   /** `undefined`: it does not exist, or has expired. */
   usable({ spaceId, channel }: StreamName): Found | "gone" | undefined {
     const found = this.rows.find(spaceId, channel);
-    if (found?.created.state === "gone") return "gone";
-    return found && isUsable(found, this.parts.retentionMs()) ? found : undefined;
+    const state = found ? this.rows.stateOf(found, this.parts.retentionMs()) : "none";
+    if (state === "gone") return "gone";
+    return state === "ready" ? found : undefined;
   }
 
   read({ row }: Found, range: Range): CreatedPage["page"] {
@@ -183,16 +184,12 @@ export class OpenedCreated {
 
   /** Removes them, also those with forks. */
   removeAll(spaceId: SpaceId, channels: readonly string[]): void {
-    const { db, streams } = this.parts;
-    const found = channels.map((channel) => this.rows.find(spaceId, channel)).filter((one) => one !== undefined);
-    db.transaction(() => {
-      for (const one of found) this.rows.remove(one);
-    })();
-    for (const { row } of found) streams.countDeleted(row);
-    // What they were forks of, if it is gone and has no other: its name is free again.
-    const sources = new Set(found.map(({ created }) => created.source).filter((source) => source !== null));
-    db.transaction(() => {
-      for (const source of sources) this.removeIfLeft(source);
+    this.parts.db.transaction(() => {
+      for (const channel of channels) {
+        // Not there if it went with its last fork.
+        const found = this.rows.find(spaceId, channel);
+        if (found) this.remove(found);
+      }
     })();
   }
 

@@ -4,10 +4,10 @@ import type { SpaceId } from "../../../base/ids.ts";
 import { isSameType } from "../../../protocol/stream-data.ts";
 import type { End, Producer, Write, WriteBatch, WriteRefusal, Written } from "../../contract/created-streams.ts";
 import { PRODUCERS_MAX, PRODUCERS_PER_OWNER_MAX } from "../../contract/limits.ts";
-import { decodeResult, encodeResult } from "../../contract/write-result.ts";
+import { closerOf, decodeResult, encodeResult } from "../../contract/write-result.ts";
 import type { AppendSession, SqliteAppend } from "../append.ts";
 import { idsOf, type SqliteStreams, type StreamRow } from "../streams.ts";
-import { type CreatedRows, type Found, isUsable } from "./rows.ts";
+import type { CreatedRows, Found } from "./rows.ts";
 
 const JSON_TYPE = "application/json";
 
@@ -111,8 +111,9 @@ export class SqliteWrite {
     // With the row of this transaction, which has what was appended before.
     const now = { row, created: one.created };
     found.set(key, now);
-    if (one.created.state === "gone") return "gone";
-    return isUsable(one, nowMs) ? now : undefined;
+    const state = this.parts.rows.stateOf(one, nowMs);
+    if (state === "gone") return "gone";
+    return state === "ready" ? now : undefined;
   }
 
   private overLimits(
@@ -191,7 +192,3 @@ const endOf = ({ epoch, top, top_check }: StreamRow, isClosed: boolean): End => 
   end: { epoch, offset: top, check: top_check },
   isClosed,
 });
-
-/** Identifies the write that has closed a stream, so that its repetition is known. */
-const closerOf = (producer: Producer | undefined): string =>
-  producer ? JSON.stringify([producer.owner, producer.id, producer.epoch, producer.seq]) : "";
