@@ -5,8 +5,8 @@ import { optionsOf } from "../../store/engines/postgres.ts";
 import { PostgresServer } from "../../store/testing/postgres.ts";
 import { historySuite } from "../testing/history.suite.ts";
 import { appendTexts, STREAMS_MAX } from "../testing/kit.ts";
-import { PostgresConnections } from "./connections.ts";
 import { openPostgresHistory } from "./history.ts";
+import { PostgresConnections } from "./server/connections.ts";
 
 setDefaultTimeout(60_000);
 

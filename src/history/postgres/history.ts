@@ -1,7 +1,7 @@
 /** History in PostgreSQL, which all nodes share. migrations/ has the functions that these calls run. */
 import { SQL } from "bun";
 import { systemClock } from "../../base/clock.ts";
-import { type AppId, appOfSpace, roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
+import { type AppId, appOfSpace, isStreamSpace, roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { UpgradeLog } from "../../store/before-upgrade.ts";
@@ -26,11 +26,13 @@ import {
   STREAM_USE_NOTED_MS,
   STREAMS_PER_APP_MAX,
 } from "../contract/limits.ts";
-import { arrayLiteral } from "./batch.ts";
-import { PostgresConnections, StandbyAnswered } from "./connections.ts";
-import { ServerIdentity } from "./identity.ts";
-import { pageOf } from "./page.ts";
+import { PostgresCreatedStreams } from "./created/store.ts";
 import { migrateHistory } from "./schema.ts";
+import { arrayLiteral } from "./server/batch.ts";
+import { PostgresConnections, StandbyAnswered } from "./server/connections.ts";
+import { ServerIdentity } from "./server/identity.ts";
+import { APPLICATION_NAME, openTransactionsMs } from "./server/open-transactions.ts";
+import { type PageJson, pageOf } from "./server/page.ts";
 import { PostgresWriter } from "./writer.ts";
 
 const READ_CONNECTIONS = 3;
@@ -42,15 +44,13 @@ const TRIM_STREAMS = 100;
 const TOTALS_EVERY_MS = 10_000;
 /** Streams that a call which visits all of an application's streams handles in one transaction. */
 const VISIT_STREAMS = 500;
-/** A transaction that is open for longer is not waited for: each read of the heads would be of everything that has changed since. */
-const OPEN_TRANSACTION_MAX_MS = 600_000;
 /** With more streams than these, their totals are those of the server's statistics. */
 const COUNTED_STREAMS = 10_000;
 /** Trimming and visits may wait longer than a publish. */
 const BACKGROUND_MS = 10_000;
 
 const SESSION = {
-  application_name: "parley-history",
+  application_name: APPLICATION_NAME,
   statement_timeout: 2000,
   lock_timeout: 2000,
   idle_in_transaction_session_timeout: 5000,
@@ -103,6 +103,7 @@ const numbersOf = (row: Counted | undefined): Omit<HistoryTotals, "isAbout"> => 
 
 export class PostgresHistory implements HistoryStore {
   readonly isShared = true;
+  readonly created: PostgresCreatedStreams;
   private readonly writer: PostgresWriter;
   private readonly reader: PostgresConnections;
   private readonly trimmer: PostgresConnections;
@@ -122,12 +123,22 @@ export class PostgresHistory implements HistoryStore {
     this.countedStreams = options.countedStreams ?? COUNTED_STREAMS;
     // Reads alone do not show that a server takes no changes.
     const leave = (): void => {
-      for (const one of [this.writer, this.reader, this.trimmer]) one.leave();
+      for (const one of [this.writer, this.created, this.reader, this.trimmer]) one.leave();
     };
     this.writer = new PostgresWriter(connection, this.skewMs, options.answerMs, leave);
     this.reader = new PostgresConnections(connection, READ_CONNECTIONS, options.answerMs, leave);
     const patient = { ...SESSION, statement_timeout: BACKGROUND_MS };
     this.trimmer = new PostgresConnections({ ...connection, connection: patient }, 1, undefined, leave);
+    this.created = new PostgresCreatedStreams({
+      options: connection,
+      reader: this.reader,
+      background: this.trimmer,
+      backgroundMs: BACKGROUND_MS,
+      skewMs: this.skewMs,
+      answerMs: options.answerMs,
+      onReadOnly: leave,
+      compareServer: (sql) => this.identity.compare(sql),
+    });
     // Some connections may still lead to the server before.
     this.identity.onChange(leave);
   }
@@ -159,14 +170,14 @@ export class PostgresHistory implements HistoryStore {
         SELECT pg_is_in_recovery() AS "isStandby", history_read(${spaceId}, ${channel}, ${skew}::BIGINT, ${after}::BIGINT, ${before}::BIGINT,
           history_now(${skew}::BIGINT) - ${age}::BIGINT, ${upTo}::BIGINT, ${limit}::BIGINT, ${maxBytes}::BIGINT) AS page`;
       const page = ofPrimary(rows[0])?.page;
-      return page ? pageOf(page) : undefined;
+      return page ? pageOf(JSON.parse(page) as PageJson) : undefined;
     });
 
   heads = (agoMs: number): Promise<ChangedHeads> =>
     this.reader.run(async (sql) => {
       await this.identity.compare(sql);
       // Before the streams are read: one that is committed in between is seen by that read.
-      const openMs = await this.openTransactionsMs(sql);
+      const openMs = await openTransactionsMs(sql);
       const rows: (Omit<StreamHead, "offset"> & { offset: string })[] = await sql`
         SELECT app, channel, epoch, top::TEXT AS "offset", top_check AS "check" FROM history_streams
           WHERE changed >= history_now(${this.skewMs()}::BIGINT) - ${Math.ceil(agoMs)}::BIGINT`;
@@ -198,6 +209,7 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async removeSpace(spaceId: SpaceId): Promise<void> {
+    if (isStreamSpace(spaceId)) return this.created.applyRules(spaceId, () => false);
     await this.applyRules(spaceId, () => undefined);
   }
 
@@ -256,19 +268,7 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.writer.close(), this.reader.close(), this.trimmer.close()]);
-  }
-
-  /**
-   * For how long the oldest transaction of any node has been open. A server that waits for its disk or for a standby can take longer to
-   * commit than anything here waits, and shows the transaction's changes only then: with the time at which they were made.
-   */
-  private async openTransactionsMs(sql: SQL): Promise<number> {
-    const rows: { ms: string | null }[] = await sql`
-      SELECT floor(extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000)::BIGINT AS ms FROM pg_stat_activity
-        WHERE application_name LIKE ${`${SESSION.application_name}%`} AND usename = current_user AND datname = current_database()
-          AND pid <> pg_backend_pid()`;
-    return Math.min(Math.max(Number(rows[0]?.ms ?? 0), 0), OPEN_TRANSACTION_MAX_MS);
+    await Promise.all([this.writer.close(), this.created.close(), this.reader.close(), this.trimmer.close()]);
   }
 
   /** The spaces that have more bytes or streams than they may, and by how much. */
@@ -285,6 +285,8 @@ export class PostgresHistory implements HistoryStore {
         excessOf(app, bytesIn(spaceOf(app)), bytesIn(roomSpaceOf(app)), maxBytesOf(app)),
       ),
       crowded: rows
+        // Created streams are refused instead of forgotten.
+        .filter(({ space_id }) => !isStreamSpace(space_id))
         .map(({ space_id, streams }) => ({ spaceId: space_id, streams: Number(streams) - this.streamsMax }))
         .filter(({ streams }) => streams > 0),
     };

@@ -1,6 +1,6 @@
 /** A batch as parameters of `history_append_2`, and its result. */
-import type { Appended, Batch, NewMessage } from "../contract/history.ts";
-import { idKey } from "../contract/id-key.ts";
+import type { Appended, Batch, NewMessage } from "../../contract/history.ts";
+import { idKey } from "../../contract/id-key.ts";
 
 type Cell = string | number | undefined;
 

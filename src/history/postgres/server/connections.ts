@@ -4,8 +4,8 @@
  * replaced: after a failover the address leads to another one.
  */
 import { SQL } from "bun";
-import { withoutStalePlans } from "../../store/engines/stale-plans.ts";
-import { HistoryUnavailable } from "../contract/history.ts";
+import { withoutStalePlans } from "../../../store/engines/stale-plans.ts";
+import { HistoryUnavailable } from "../../contract/history.ts";
 
 /** Longer than the server's own timeout of a statement, which tells more. */
 const ANSWER_MS = 2500;

@@ -1,6 +1,6 @@
 /** Decodes what `history_read` returns. */
-import type { Page, StoredMessage, StreamState } from "../contract/history.ts";
-import { messageBytes } from "../contract/size.ts";
+import type { Page, StoredMessage, StreamState } from "../../contract/history.ts";
+import { messageBytes } from "../../contract/size.ts";
 
 type Entry = readonly [
   offset: number,
@@ -13,7 +13,8 @@ type Entry = readonly [
   id: string | null,
 ];
 
-interface Answer {
+/** What `history_read` returns. */
+export interface PageJson {
   readonly state: StreamState;
   readonly check: string | null;
   readonly messages: readonly Entry[];
@@ -21,8 +22,7 @@ interface Answer {
   readonly count: number;
 }
 
-export function pageOf(json: string): Page {
-  const { state, check, messages, count } = JSON.parse(json) as Answer;
+export function pageOf({ state, check, messages, count }: PageJson): Page {
   return { state, check: check ?? undefined, messages: messages.map(storedMessage), more: messages.length < count };
 }
 
