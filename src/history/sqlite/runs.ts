@@ -93,6 +93,11 @@ export class SqliteRuns {
     }
   }
 
+  /** At most how many bytes the messages up to this offset have: those of the run that it is in count as a whole. */
+  bytesUpTo(stream: number, offset: number): number {
+    return this.sum.get(stream, this.endOfRun(stream, offset) ?? offset)?.bytes ?? 0;
+  }
+
   /** Deletes the messages up to this offset; returns their bytes. Within a transaction. */
   deleteUpTo(stream: number, end: number): number {
     const whole = this.sum.get(stream, end)?.bytes ?? 0;

@@ -1,5 +1,6 @@
 /** Creates streams and forks of streams. A fork is copied in slices, so that no publish waits for it, and is seen when it is complete. */
 import type { Database } from "bun:sqlite";
+import { NO_CHECK } from "../../../protocol/position.ts";
 import { isSameType } from "../../../protocol/stream-data.ts";
 import {
   type CreatedStream,
@@ -38,6 +39,11 @@ interface Copy {
   readonly target: number;
   readonly upTo: number;
   readonly partial: readonly string[];
+  /** The offset up to which it is copied, and what that holds. */
+  at: number;
+  count: number;
+  bytes: number;
+  last: StoredMessage | undefined;
 }
 
 type Outcome = Exclude<Creating, { readonly stream: CreatedStream }>["outcome"];
@@ -113,8 +119,7 @@ export class SqliteCreate {
     const upTo = base + cut.whole;
     if (upTo - source.row.low + 1 > FORK_MAX_MESSAGES) return { outcome: "fork too large" };
     // An upper bound: all of the source.
-    const copied =
-      upTo === source.row.top ? source.row.bytes : Math.min(source.row.bytes, this.bytesUpTo(source, upTo));
+    const copied = upTo === source.row.top ? source.row.bytes : this.parts.runs.bytesUpTo(source.row.id, upTo);
     if (copied > FORK_MAX_BYTES) return { outcome: "fork too large" };
     const full = this.overLimits(creation, bytesOfAll(creation.messages), copied);
     if (full) return { outcome: full };
@@ -125,51 +130,44 @@ export class SqliteCreate {
       this.parts.rows.add(spaceId, channel, nowMs, { ...values, ends, state: "copying" }),
     )();
     this.parts.streams.count(spaceId, 1, 0, 0, 0);
-    return { source: source.row.id, target: target.row.id, upTo, partial: cut.partial };
+    const begun = { at: source.row.low - 1, count: 0, bytes: 0, last: undefined };
+    return { source: source.row.id, target: target.row.id, upTo, partial: cut.partial, ...begun };
   }
 
   private *dataBehind({ row }: Found, base: number): Generator<string> {
     for (const { dataJson } of this.parts.runs.read(row.id, base + 1, row.top, true)) yield dataJson;
   }
 
-  private bytesUpTo({ row }: Found, upTo: number): number {
-    let sum = 0;
-    for (const { bytes } of this.parts.runs.read(row.id, row.low, upTo, true)) {
-      sum += bytes;
-      if (sum > FORK_MAX_BYTES) break;
-    }
-    return sum;
-  }
-
-  /** Copies one slice of a fork behind this offset; returns where it ends, `undefined` if the fork is no longer there. */
-  copySome({ source, target, upTo }: Copy, after: number): number | undefined {
-    const from = this.parts.streams.findById(source);
-    const to = this.parts.streams.findById(target);
-    if (!from || !to) return undefined;
-    const slice = sliceOf(this.parts.runs.read(source, Math.max(from.low, after + 1), upTo, true));
-    if (slice.length === 0) return upTo;
-    this.parts.db.transaction(() => {
+  /** Copies one slice of a fork. False: its source or itself is no longer there. */
+  copySome(copy: Copy): boolean {
+    const { source, target, upTo, at } = copy;
+    const { streams, runs, db } = this.parts;
+    if (!streams.findById(source) || !streams.findById(target)) return false;
+    const slice = sliceOf(runs.read(source, at + 1, upTo, true));
+    db.transaction(() => {
       for (const run of runsOf(slice)) {
         const last = run.at(-1);
-        if (last) this.parts.runs.add(target, last.offset, last.time, last.check, run);
+        if (last) runs.add(target, last.offset, last.time, last.check, run);
       }
     })();
-    return slice.at(-1)?.offset;
+    copy.last = slice.at(-1) ?? copy.last;
+    copy.at = slice.at(-1)?.offset ?? upTo;
+    copy.count += slice.length;
+    copy.bytes += slice.reduce((sum, { bytes }) => sum + bytes, 0);
+    return true;
   }
 
   /** All is copied: the fork begins. */
-  complete({ source, target, upTo, partial }: Copy, creation: Creation): Creating {
+  complete(copy: Copy, creation: Creation): Creating {
     const { db, streams, runs, rows, appending } = this.parts;
+    const { source, target, upTo, partial, count, bytes, last } = copy;
     const from = streams.findById(source);
-    const copied = [...runs.read(target, from?.low ?? 1, upTo, true)];
-    const last = copied.at(-1);
-    const bytes = copied.reduce((sum, one) => sum + one.bytes, 0);
-    const low = from?.low ?? 1;
-    const check = last?.check ?? from?.low_check ?? "0";
+    const lowCheck = from?.low_check ?? NO_CHECK;
+    const check = last?.check ?? lowCheck;
     db.transaction(() => {
-      this.setTop.run(upTo, check, low, from?.low_check ?? "0", last?.time ?? 0, bytes, target);
+      this.setTop.run(upTo, check, from?.low ?? 1, lowCheck, last?.time ?? 0, bytes, target);
     })();
-    streams.count(creation.spaceId, 0, Number(copied.length > 0), copied.length, bytes);
+    streams.count(creation.spaceId, 0, Number(count > 0), count, bytes);
     const [of] = [...runs.read(source, upTo + 1, upTo + 1, true)];
     const cut = partial.map((dataJson): NewMessage => partialMessage(dataJson, creation, of));
     const appended = appending.transact((session) => {

@@ -229,11 +229,10 @@ export class SqliteCreatedStreams implements CreatedStreamStore, StreamsByChanne
   create = async (creation: Creation): Promise<Creating> => {
     const begun = this.on(({ creating }) => creating.begin(creation));
     if (!("target" in begun)) return begun;
-    for (let at: number | undefined = 0; at !== begun.upTo; ) {
-      const after: number = at;
-      at = this.on(({ creating }) => creating.copySome(begun, after));
-      // Its source or the fork itself has been removed meanwhile, with its rule or its application.
-      if (at === undefined) throw new HistoryUnavailable("the fork was removed while it was copied");
+    while (begun.at < begun.upTo) {
+      // With its rule or its application.
+      if (!this.on(({ creating }) => creating.copySome(begun)))
+        throw new HistoryUnavailable("the fork or its source was removed while it was copied");
       await Bun.sleep(0);
     }
     return this.on(({ creating }) => creating.complete(begun, creation));
