@@ -97,7 +97,15 @@ export function buildStreams(
   const announce = (app: AppId, channel: string): void =>
     // Without an answer: other nodes also look at the store once a second.
     void nodeRequests.gather(CREATED_CHANGED, { app, channel }, () => true).catch(() => undefined);
-  const created = new CreatedStreams({ history, streams, spaces, delivery, writes, limitsOf: createdLimits, announce });
+  const created = new CreatedStreams({
+    history,
+    streams,
+    spaces,
+    delivery,
+    writes,
+    limitsOf: createdLimits(keyring),
+    announce,
+  });
   nodeRequests.onRequest(CREATED_CHANGED, (payload) => {
     const { app, channel } = createdChanged(payload);
     created.lookAgain(spaceOf(app), channel);

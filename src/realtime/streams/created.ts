@@ -3,6 +3,7 @@
  * any message. Creating, closing and deleting a created stream is announced to the other nodes; what they do not hear they find in the
  * store within a second, where expiry is found too (created-changes.ts).
  */
+import type { Keyring } from "../../access/keys/keyring.ts";
 import { type AppId, appOfSpace, asAppId, type SpaceId, spaceOf, streamSpaceOf } from "../../base/ids.ts";
 import type {
   CreatedPage,
@@ -83,8 +84,13 @@ export function createdChanged(payload: unknown): { readonly app: AppId; readonl
   return { app: asAppId(payload.app), channel: payload.channel };
 }
 
-/** What an application may have. */
-export const createdLimits = (): CreatedAppLimits => ({ bytes: 1024 ** 3, streams: STREAMS_PER_APP_MAX });
+/** What an application may have now. One that was deleted meanwhile may have nothing more. */
+export const createdLimits =
+  (keyring: Pick<Keyring, "app">) =>
+  (app: AppId): CreatedAppLimits => ({
+    bytes: keyring.app(app)?.maxStreamBytes ?? 0,
+    streams: STREAMS_PER_APP_MAX,
+  });
 
 /** Messages of one application that the store has not answered for count against its quota. */
 type Refused = "over_message_quota";
