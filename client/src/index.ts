@@ -1,5 +1,5 @@
 export type { Channel } from "./channel.ts";
-export type { Credential, TokenReason, TokenSource, WebSocketClass } from "./connection/options.ts";
+export type { Credential, TokenReason, TokenSource, Transport, WebSocketClass } from "./connection/options.ts";
 export { type ClientCode, type ErrorCode, ParleyError, type ServiceCode } from "./events/errors.ts";
 export type { Welcome } from "./events/frames.ts";
 export type { ChannelEvents, ChannelOptions, Gap, Message, Published, Subscribed } from "./events/message.ts";

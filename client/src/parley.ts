@@ -45,6 +45,8 @@ export class Parley extends Emitter<ParleyEvents> {
   readonly #pending = new Map<string, Pending>();
   /** By sender and id: until when one on another connection is a repeat. Bound: IDS_MAX in channel.ts. */
   readonly #directs = new Map<string, readonly [untilMs: number, connect: number]>();
+  /** Called when nothing waits for an answer. */
+  #settled: (() => unknown) | undefined;
   #lastRequest = 0;
   #connects = 0;
   #welcomed: Welcome | undefined;
@@ -62,6 +64,10 @@ export class Parley extends Emitter<ParleyEvents> {
       frame: (frame, length) => this.#received(frame, length),
       lost: (error) => this.#lost(error),
       error: (error) => this.report(error),
+      settled: (then) => {
+        this.#settled = then;
+        this.request({ type: "ping" }).catch(() => undefined);
+      },
       renew: (token) => this.request({ type: "renew", token }, ({ metadata }) => this.#renewed(metadata)),
     });
     if (options.autoConnect !== false) this.#connection.open();
@@ -208,9 +214,15 @@ export class Parley extends Emitter<ParleyEvents> {
     if (!pending) return;
     this.#pending.delete(requestId);
     clearTimeout(pending.timer);
-    if (frame.type === "error") return pending.reject(errorOf(frame));
-    pending.answered?.(frame);
-    pending.resolve(frame);
+    if (frame.type === "error") pending.reject(errorOf(frame));
+    else {
+      pending.answered?.(frame);
+      pending.resolve(frame);
+    }
+    if (this.#pending.size > 0) return;
+    const settled = this.#settled;
+    this.#settled = undefined;
+    settled?.();
   }
 
   #lost(error: ParleyError): void {

@@ -11,6 +11,7 @@ import {
   type Status,
 } from "parley-client";
 import { type HistoryPage, history, messagesOf } from "parley-client/history";
+import { HttpSocket } from "parley-client/http";
 import { Parley as NodeParley } from "parley-client/node";
 import { OfflineQueue } from "parley-client/queue";
 import { stateOf } from "parley-client/state";
@@ -33,6 +34,16 @@ export const parley = new Parley({
 });
 
 export const inNode: Parley = new NodeParley({ url: "wss://parley.example.com", token: () => "a token" });
+
+export const overHttp: Parley = new Parley({ url: "https://parley.example.com", key: "pk_demo", transport: "http" });
+overHttp.on("status", ({ transport = "websocket" }) => show(transport));
+
+const socket = new HttpSocket("wss://parley.example.com/v1?key=pk_demo");
+socket.onmessage = ({ data }) => show(data);
+socket.onclose = ({ code, reason, wasClean }) => show(String(code), reason, String(wasClean));
+socket.addEventListener("open", () => socket.send("{}"));
+export const isOpen: boolean = socket.readyState === HttpSocket.OPEN;
+export const asWebSocket: Parley = new Parley({ url: "https://parley.example.com", key: "pk", WebSocket: HttpSocket });
 
 const chat: Channel<Chat, Person> = parley.channel<Chat, Person>("chat/1", { rewind: "5m", senderMetadata: true });
 

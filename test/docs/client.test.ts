@@ -212,4 +212,13 @@ const NUMBERS: readonly (readonly [string, string, string])[] = [
   ["MESSAGES_MAX", "1000", "messages waiting in the queue | 1,000"],
   ["PER_SECOND", "80", "80 messages per second"],
   ["BURST", "250", "a burst of 250"],
+  ["SHORT_MS", "10_000", "three WebSockets in a row are cut within\n  10 seconds"],
+  ["SHORT_MAX", "3", "three WebSockets in a row"],
+  ["BLOCKED_MS", "600_000", "For ten minutes, all clients"],
+  ["ADDRESSES_MAX", "100", "are blocked | 100, each for ten minutes"],
+  ["TRY_AFTER_MIN_MS", "240_000", "a WebSocket every five minutes"],
+  ["TRY_AFTER_MORE_MS", "120_000", "a WebSocket every five minutes"],
+  ["BATCH_MAX_FRAMES", "64", "frames per request | 64"],
+  ["AGAIN_WITHIN_MS", "60_000", "repeated for at most 60 s"],
+  ["SILENCE_MAX_MS", "40_000", "silence of the service | 40 s"],
 ];

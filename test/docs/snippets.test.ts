@@ -75,7 +75,7 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["js", "docs/client"],
     ...Array<readonly [string, string]>(6).fill(["ts", "docs/client"]),
     ["", "docs/client"],
-    ...Array<readonly [string, string]>(5).fill(["ts", "docs/client"]),
+    ...Array<readonly [string, string]>(6).fill(["ts", "docs/client"]),
   ],
   "docs/clustering.md": [...Array<readonly [string, string]>(6).fill(["sh", "nodes/clustering-page"]), ["conf", OWN]],
   "docs/data.md": [["sh", "docs/data"]],

@@ -23,10 +23,14 @@ export interface Socket {
 
 export type WebSocketClass = new (url: string) => Socket;
 
+export type Transport = "websocket" | "http";
+
 export type ConnectionOptions = Credential & {
   /** Where the service is: https://parley.example.com; ws: and wss: work too. */
   readonly url: string;
   readonly WebSocket?: WebSocketClass | undefined;
+  /** `auto`, by default: HTTP where something on the way blocks WebSockets. */
+  readonly transport?: "auto" | Transport | undefined;
   /** Reports what happens, without tokens and payloads: true to the console, or to a function. */
   readonly debug?: boolean | ((line: string) => void) | undefined;
 };

@@ -40,7 +40,7 @@ describe("coming back", () => {
     parley.connect();
     expect(attempts()).toBe(2);
     await kit.service.socket.welcome();
-    expect(parley.status).toEqual({ state: "connected" });
+    expect(parley.status).toEqual({ state: "connected", transport: "websocket" });
     parley.connect();
     await kit.service.socket.receive({ type: "going_away", retryAfterMs: 3000 });
     await kit.service.socket.end(1001);

@@ -7,27 +7,21 @@
  * The first connect is retried by the same rule as every later one. Only a close code or a refusal that is final ends it.
  */
 import type { Closing } from "../../../src/protocol/close.ts";
-import { isFinalClose } from "../../../src/protocol/final-close.ts";
+import { isFinalClose, PUT_OUT_CODE } from "../../../src/protocol/final-close.ts";
 import { ParleyError } from "../events/errors.ts";
 import type { Frame, Welcome } from "../events/frames.ts";
 import type { Status } from "../events/types.ts";
+import { isBlocked, setBlocked } from "./blocked.ts";
+import type { ConnectionEvents } from "./connection-events.ts";
 import { type Debug, debugOf, frameLine, statusLine, traced } from "./debug.ts";
-import type { ConnectionOptions, Socket, TokenReason } from "./options.ts";
+import { HttpLink } from "./http-link.ts";
+import type { ConnectionOptions, Socket, WebSocketClass } from "./options.ts";
 import { boundedRetryAfter, closeError, whyRefused } from "./refusal.ts";
+import { Renewals } from "./renewals.ts";
 import { steadyClock } from "./steady-clock.ts";
 import { Tokens } from "./tokens.ts";
 import { onWake } from "./wake.ts";
-
-export interface ConnectionEvents {
-  status(status: Status): void;
-  welcome(welcome: Welcome): void;
-  frame(frame: Frame, length: number): void;
-  /** The connection has ended: nothing that was sent will be answered. */
-  lost(error: ParleyError): void;
-  /** Something went wrong that does not end the client. */
-  error(error: ParleyError): void;
-  renew(token: string): Promise<Frame>;
-}
+import { WayBack } from "./way-back.ts";
 
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 20_000;
@@ -41,15 +35,15 @@ const PONG_WITHIN_MS = 10_000;
 /** After a sleep the connection is probably dead. */
 const PONG_AFTER_WAKE_MS = 4000;
 const LATE_MS = 2000;
-/** A token is renewed this long before it ends, or when two thirds of its life are over. */
-const RENEW_BEFORE_MS = 60_000;
-const RENEW_AGAIN_MIN_MS = 1000;
-const RENEW_AGAIN_MAX_MS = 10_000;
 /** Sent when the client itself gives up a connection: not a goodbye, so that members stay where the service allows it. */
 const GIVEN_UP = 4000;
 const GOODBYE = 1000;
 /** Below it are the codes of WebSocket itself, which runtimes also use for a refused handshake. */
 const SERVICE_CODES_FROM = 4000;
+const ABNORMAL = 1006;
+/** WebSockets that the network cuts within this time count as blocked, if three in a row are. */
+const SHORT_MS = 10_000;
+const SHORT_MAX = 3;
 
 type Timer = ReturnType<typeof setTimeout>;
 
@@ -60,7 +54,17 @@ export class ReconnectingConnection {
   isConnected = false;
   readonly #tokens: Tokens | undefined;
   readonly #debug: Debug;
+  readonly #renewals: Renewals | undefined;
+  readonly #wayBack: WayBack | undefined;
+  readonly #address: string;
+  /** With the credential. */
+  #url = "";
   #socket: Socket | undefined;
+  readonly #WebSocket: WebSocketClass;
+  readonly #isAuto: boolean;
+  #isHttp = false;
+  /** WebSockets in a row that were cut soon. */
+  #shorts = 0;
   /** What belongs to an earlier attempt, and ends late, changes nothing. */
   #attempt = 0;
   #endWake: (() => void) | undefined;
@@ -70,7 +74,6 @@ export class ReconnectingConnection {
   #retryAfterMs = 0;
   #retryTimer: Timer | undefined;
   #connectTimer: Timer | undefined;
-  #renewTimer: Timer | undefined;
   #pongTimer: Timer | undefined;
   // Times of a clock that is never set: a change of the clock on the wall must not keep a dead connection alive.
   #notBeforeMs = 0;
@@ -78,23 +81,36 @@ export class ReconnectingConnection {
   /** Steady ms. */
   #welcomedMs = 0;
   #heardMs = 0;
-  #welcome: Welcome | undefined;
 
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#options = options;
     this.#events = events;
     this.#debug = debugOf(options);
-    if (options.token) this.#tokens = new Tokens(traced(options.token, this.#debug));
+    const { transport = "auto", WebSocket = globalThis.WebSocket } = options;
+    this.#isAuto = transport === "auto";
+    // Node 20 has none.
+    this.#WebSocket = WebSocket;
+    this.#address = `${options.url.replace(/^http/i, "ws").replace(/\/+$/, "")}/v1`;
+    if (!options.token) return;
+    this.#tokens = new Tokens(traced(options.token, this.#debug));
+    this.#renewals = new Renewals({
+      ...events,
+      tokens: this.#tokens,
+      steadyMs: this.#steadyMs,
+      end: (error) => this.#end(error),
+    });
+    if (!this.#isAuto) return;
+    this.#wayBack = new WayBack({
+      dial: () => this.#dial(this.#attempt).catch(() => undefined),
+      failed: () => setBlocked(this.#address, true),
+      settled: events.settled,
+      take: (socket, frames) => this.#take(socket, frames),
+    });
   }
 
   open(): void {
     if (this.status.state === "closed") return;
     if (this.#endWake) return this.isConnected ? undefined : this.#wake();
-    // Not in the constructor: pages that Node 20 renders make a client, and only their browsers connect it.
-    if (!(this.#options.WebSocket ?? globalThis.WebSocket))
-      throw new TypeError(
-        "parley: this runtime has no WebSocket. With Node 20, run `npm install ws` or `node --experimental-websocket`, or use Node 22 or later; elsewhere give the option `WebSocket`.",
-      );
     this.#endWake = onWake(
       () => this.#look(),
       () => this.#wake(),
@@ -125,51 +141,59 @@ export class ReconnectingConnection {
   async #connect(): Promise<void> {
     this.#retryTimer = undefined;
     const attempt = ++this.#attempt;
-    let token: string | undefined;
+    this.#isHttp = this.#isAuto ? !this.#WebSocket || isBlocked(this.#address) : this.#options.transport === "http";
     try {
-      // Also without one this is not the turn of the constructor: there are listeners now.
-      token = await this.#tokens?.forConnect();
+      const socket = await this.#dial(attempt, this.#isHttp);
+      if (socket) this.#use(socket);
     } catch (error) {
-      if (attempt === this.#attempt) this.#noToken(error as ParleyError);
-      return;
+      if (attempt === this.#attempt) this.#notDialled(error as ParleyError);
     }
-    const { url, key = "" } = this.#options;
-    const credential = token === undefined ? `key=${encodeURIComponent(key)}` : `token=${encodeURIComponent(token)}`;
-    if (attempt !== this.#attempt) return;
-    const address = `${url.replace(/^http/i, "ws").replace(/\/+$/, "")}/v1`;
-    this.#debug?.(`connect ${address}`);
-    this.#dial(`${address}?${credential}`);
   }
 
-  #dial(url: string): void {
-    const { WebSocket = globalThis.WebSocket } = this.#options;
-    let socket: Socket;
+  /** Also without a token this is not the turn of the constructor: there are listeners now. */
+  async #dial(attempt: number, isHttp = false): Promise<Socket | undefined> {
+    const { url, key = "" } = this.#options;
+    const token = await this.#tokens?.forConnect();
+    if (attempt !== this.#attempt) return undefined;
+    this.#debug?.(`connect ${this.#address}${isHttp ? " http" : ""}`);
+    this.#url = `${this.#address}?${token === undefined ? "key" : "token"}=${encodeURIComponent(token ?? key)}`;
     try {
-      socket = new WebSocket(url);
+      return new (isHttp ? HttpLink : this.#WebSocket)(this.#url);
     } catch {
       // Without the cause, which contains the token.
-      return this.#end(
-        new ParleyError(
-          "unreachable",
-          `${this.#options.url} cannot be opened; a page over https: needs an https: url.`,
-        ),
-      );
+      throw new ParleyError("unreachable", `${url} cannot be opened; a page over https: needs an https: url.`);
     }
-    this.#socket = socket;
-    this.#connectTimer = setTimeout(
-      () => this.restart(new ParleyError("unreachable", "The service did not answer in time.")),
-      CONNECT_WITHIN_MS,
-    );
-    socket.onmessage = ({ data }: { readonly data: unknown }) => this.#socket === socket && this.#received(data);
-    const closed = ({ code, reason }: Closing): unknown =>
-      this.#socket === socket && void this.#closed(code, closeError(code, reason), url);
-    socket.onclose = closed;
-    // A close follows, except in Node 22 when the connect was refused.
-    socket.onerror = () => this.isConnected || closed({ code: 1006, reason: "" });
   }
 
-  #noToken(error: ParleyError): void {
-    if (error.code === "no_token") return this.#end(error);
+  #use(socket: Socket): void {
+    this.#socket = socket;
+    const closed = ({ code, reason }: Closing, error = closeError(code, reason)): unknown =>
+      this.#socket === socket && void this.#closed(code, error);
+    this.#connectTimer = setTimeout(() => {
+      closed({ code: ABNORMAL, reason: "" }, new ParleyError("unreachable", "The service did not answer in time."));
+      socket.close(GIVEN_UP);
+    }, CONNECT_WITHIN_MS);
+    socket.onmessage = ({ data }: { readonly data: unknown }) => this.#socket === socket && this.#received(data);
+    socket.onclose = closed;
+    // A close follows, except in Node 22 when the connect was refused.
+    socket.onerror = () => this.isConnected || closed({ code: ABNORMAL, reason: "" });
+  }
+
+  /** Goes on with this WebSocket instead of the connection over HTTP. */
+  #take(socket: Socket, frames: readonly string[]): Socket | undefined {
+    const before = this.#socket;
+    const error = closeError(GOODBYE, "replaced");
+    this.#forget(error);
+    this.#isHttp = false;
+    setBlocked(this.#address, false);
+    this.#use(socket);
+    for (const frame of frames) this.#received(frame);
+    if (!this.isConnected) this.#show({ state: "reconnecting", error });
+    return before;
+  }
+
+  #notDialled(error: ParleyError): void {
+    if (error.code !== "token_failed") return this.#end(error);
     this.#events.error(error);
     this.#retry(error);
   }
@@ -203,24 +227,34 @@ export class ReconnectingConnection {
     clearTimeout(this.#connectTimer);
     this.isConnected = true;
     this.#welcomedMs = this.#steadyMs();
-    this.#welcome = welcome;
-    if (typeof welcome.expiresAt === "number") this.#tokenLasts(welcome.expiresAt);
+    this.#renewals?.begin(welcome);
+    if (this.#isHttp) this.#wayBack?.wait();
     this.#events.welcome(welcome);
-    if (this.isConnected) this.#show({ state: "connected" });
+    if (this.isConnected) this.#show({ state: "connected", transport: this.#isHttp ? "http" : "websocket" });
   }
 
   // Ending
 
-  async #closed(code: number, error: ParleyError, url: string): Promise<void> {
+  async #closed(code: number, error: ParleyError): Promise<void> {
     const { isConnected } = this;
+    // In a room, a newer connection of the same stay replaces the one before.
+    if (code === PUT_OUT_CODE && this.#wayBack?.take?.()) return;
+    if (isConnected && code === ABNORMAL && !this.#isHttp) {
+      this.#shorts = this.#steadyMs() - this.#welcomedMs < SHORT_MS ? this.#shorts + 1 : 0;
+      if (this.#shorts >= SHORT_MAX) setBlocked(this.#address, true);
+    }
     this.#forget(error);
     if (isFinalClose(code)) return this.#end(error);
     if (isConnected || code >= SERVICE_CODES_FROM) return this.#retry(error);
     this.#asking = new AbortController();
     const timer = setTimeout(() => this.#asking?.abort(), CONNECT_WITHIN_MS);
-    const refusal = await whyRefused(url, this.#asking.signal);
+    const refusal = await whyRefused(this.#url, this.#asking.signal);
     clearTimeout(timer);
     if (refusal.isCredential && !this.#tokens?.refused()) return this.#end(refusal.error);
+    if (refusal.isUpgrade && this.#isAuto) {
+      setBlocked(this.#address, !this.#isHttp);
+      if (!this.#isHttp && this.status.state !== "closed") return this.#connect();
+    }
     this.#retryAfterMs = refusal.retryAfterMs;
     this.#retry(refusal.error);
   }
@@ -256,7 +290,10 @@ export class ReconnectingConnection {
     const { isConnected } = this;
     this.#socket = undefined;
     this.isConnected = false;
-    for (const timer of [this.#connectTimer, this.#renewTimer, this.#pongTimer]) clearTimeout(timer);
+    clearTimeout(this.#connectTimer);
+    clearTimeout(this.#pongTimer);
+    this.#renewals?.stop();
+    this.#wayBack?.stop();
     this.#pongTimer = undefined;
     if (!isConnected) return;
     if (this.#steadyMs() - this.#welcomedMs > STABLE_MS) this.#failures = 0;
@@ -288,52 +325,11 @@ export class ReconnectingConnection {
       clearTimeout(this.#pongTimer);
       this.#pongTimer = undefined;
       this.#ping(PONG_AFTER_WAKE_MS);
+      void this.#wayBack?.go();
     } else if (this.#retryTimer) {
       clearTimeout(this.#retryTimer);
       this.#failures = 0;
       this.#retryTimer = setTimeout(() => void this.#connect(), this.#notBeforeMs - performance.now());
-    }
-  }
-
-  /** `expiresAt` is in seconds of the service's clock. */
-  #tokenLasts(expiresAt: number): void {
-    const leftMs = this.#leftMs(expiresAt);
-    this.#tokens?.accepted(leftMs);
-    // A little earlier by chance, because many tokens may have been made in the same moment.
-    this.#renewIn(leftMs - Math.min(RENEW_BEFORE_MS, leftMs / 3) * (1 + Math.random() / 4), "renew", expiresAt);
-  }
-
-  /** At least: the service's clock is in whole seconds, and may have been almost a second further. */
-  #leftMs(expiresAt: number): number {
-    return (expiresAt - (this.#welcome?.serverTime ?? 0) - 1) * 1000 - (this.#steadyMs() - this.#welcomedMs);
-  }
-
-  #renewIn(ms: number, reason: TokenReason, expiresAt: number): void {
-    clearTimeout(this.#renewTimer);
-    // A token that has ended already must not be asked for in a loop.
-    this.#renewTimer = setTimeout(() => void this.#renew(reason, expiresAt), Math.max(RENEW_AGAIN_MIN_MS, ms));
-  }
-
-  async #renew(reason: TokenReason, expiresAt: number): Promise<void> {
-    const socket = this.#socket;
-    const tokens = this.#tokens;
-    try {
-      const token = await tokens?.ask(reason);
-      // Without this feature the service ends the connection when the old token ends, and the new one is used to come back.
-      if (token === undefined || !this.#welcome?.features?.includes("renew")) return;
-      const renewed = await this.#events.renew(token);
-      if (this.#socket === socket && typeof renewed.expiresAt === "number") this.#tokenLasts(renewed.expiresAt);
-    } catch (error) {
-      if (this.#socket !== socket || !socket) return;
-      const { code } = error as ParleyError;
-      if (code === "no_token") return this.#end(error as ParleyError);
-      // It is used for a connect instead.
-      if (code === "message_too_large") return;
-      const isRefused = code === "invalid_token" || code === "token_expired";
-      if (isRefused) tokens?.refused();
-      this.#events.error(error as ParleyError);
-      const againMs = Math.min(RENEW_AGAIN_MAX_MS, this.#leftMs(expiresAt) / 3);
-      this.#renewIn(againMs, isRefused ? "refused" : "renew", expiresAt);
     }
   }
 

@@ -23,6 +23,8 @@ export interface Refusal {
   readonly retryAfterMs: number;
   /** The service does not accept this key or token. */
   readonly isCredential: boolean;
+  /** Everything but the WebSocket would do. */
+  readonly isUpgrade?: boolean;
 }
 
 /** A proxy may send any number. */
@@ -45,7 +47,11 @@ export async function whyRefused(url: string, signal: AbortSignal): Promise<Refu
   const answer: unknown = await response.json().catch(() => null);
   const { error, message } = (answer ?? {}) as { error?: ErrorCode; message?: string };
   if (status === UPGRADE_REQUIRED)
-    return { error: unreachable("would accept this connection now, but the WebSocket failed"), ...AT_ONCE };
+    return {
+      error: unreachable("would accept this connection now, but the WebSocket failed"),
+      isUpgrade: true,
+      ...AT_ONCE,
+    };
   if (!error || !message) return { error: unreachable(`gave the answer ${status}`), isCredential: false, retryAfterMs };
   const isCredential = status === UNAUTHORIZED;
   // The service does not know which option of the client it was, and a reader of the message may not know either.

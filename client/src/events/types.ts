@@ -8,6 +8,8 @@ export interface Status {
   readonly error?: ParleyError | undefined;
   /** In how many milliseconds the next attempt begins; `connect()` begins it at once. */
   readonly retryInMs?: number;
+  /** While it is connected: `http` where something on the way blocks WebSockets. */
+  readonly transport?: "websocket" | "http";
 }
 
 export interface Direct<T = unknown, M = unknown> {

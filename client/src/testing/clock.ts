@@ -100,3 +100,8 @@ export class FakeClock {
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 30; turn++) await Promise.resolve();
 }
+
+/** So are tasks that others had to wait for: those of messages between ports. */
+export async function turned(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+}

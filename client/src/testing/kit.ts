@@ -1,4 +1,5 @@
 /** A client, its clock and its service, for one test. */
+import { setBlocked } from "../connection/blocked.ts";
 import { Parley, type ParleyOptions } from "../parley.ts";
 import { FakeClock, settled } from "./clock.ts";
 import { FakeService } from "./service.ts";
@@ -17,13 +18,16 @@ export class Kit {
   /** An open client listens to events of the whole process, and would go on in the tests of other files. */
   restore(): void {
     for (const client of this.clients) client.close();
+    setBlocked("wss://service/v1", false);
     this.clock.restore();
     this.service.restore();
   }
 
   client({ token, ...options }: Options = {}): Parley {
     const credential = token ? { token } : { key: "pk" };
-    const parley = new Parley({ url: "https://service", WebSocket: this.service.WebSocket, ...credential, ...options });
+    const { WebSocket } = this.service;
+    // Connections that tests cut soon would count as blocked.
+    const parley = new Parley({ url: "https://service", WebSocket, transport: "websocket", ...credential, ...options });
     parley.on("status", ({ state, error }) => this.statuses.push(error ? `${state} ${error.code}` : state));
     parley.on("error", ({ code }) => this.errors.push(code));
     this.clients.push(parley);
