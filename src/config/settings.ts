@@ -245,6 +245,12 @@ export const SETTINGS = {
     meaning: "bytes that may be queued for one slow connection before it is closed",
     read: integer(65_536, GIB),
   }),
+  streamPollSeconds: setting({
+    env: "PARLEY_STREAM_POLL_SECONDS",
+    initial: 20,
+    meaning: "how long a long poll of a stream waits for messages, in seconds or as 30s, 1m",
+    read: durationOf("s", 1, 120),
+  }),
   presenceTickMs: setting({
     env: "PARLEY_PRESENCE_TICK_MS",
     initial: 10,

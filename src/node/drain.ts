@@ -15,7 +15,9 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
     listeners.stopAccepting();
     await Bun.sleep(Math.min(LAST_REQUESTS_MS, drainMs));
   }
-  await realtime.gateway.drain(drainMs);
+  const closed = realtime.gateway.drain(drainMs);
+  node.routes.endReaders();
+  await closed;
   await realtime.hub.expectedBack.writeNotes();
   await node.tracker.stop();
   // Before the listeners wait for open responses, and after the closes that readers want to see.

@@ -99,6 +99,8 @@ export interface Endpoint {
   readonly problems: readonly Code[];
   readonly hasRawSlashes: boolean;
   readonly origins: Origins | undefined;
+  /** Answers what browsers ask before a call, where the origins that may call are not known by then. */
+  readonly preflight?: (call: Call) => Response;
   /** Returns the response's JSON value, or a whole Response. */
   readonly run: (call: Call) => Promise<object>;
 }

@@ -38,6 +38,8 @@ export function routesOf(pipeline: RequestPipeline, endpoints: readonly Endpoint
 
 function runEndpoint(call: Call, group: readonly Endpoint[]): object | Promise<object> {
   const { method } = call.request;
+  const preflight = method === "OPTIONS" && group.find((one) => one.preflight)?.preflight;
+  if (preflight) return preflight(call);
   const origins = group.find((one) => one.origins)?.origins;
   if (origins && addCorsHeaders(call, origins) && method === "OPTIONS")
     return preflightResponse(

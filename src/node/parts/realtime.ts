@@ -38,6 +38,8 @@ export interface Realtime {
   readonly clock: Clock;
   /** Rate per secret key: REST requests, and the work of checking its tokens. */
   readonly keyRate: Throttle;
+  /** Rate of connects per address. */
+  readonly connects: Throttle;
   readonly usage: Usage;
   readonly blocks: Blocks;
   readonly roomTokens: RoomTokens;
@@ -103,6 +105,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   const perMinute = config.connectsPerMinutePerIp;
   const perSecond = config.restRequestsPerSecond;
   const keyRate = context.throttle("key", perSecond, perSecond);
+  const connects = context.throttle("connects", perMinute, perMinute / 60);
   const { hub, gateway, handlers } = assembleRealtime({
     id,
     heldMembers: store.heldMembers,
@@ -119,7 +122,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     rates: { framesPerSecond, framesBurst },
     maxPendingBytes,
     invalidated,
-    connects: context.throttle("connects", perMinute, perMinute / 60),
+    connects,
     keyRate,
     storeFollower,
     roomTokens,
@@ -160,7 +163,8 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     () => hub.expectedBack.counts.sends,
   );
   const live = new Live(hub, clock, context.nodeId);
-  return { hub, live, gateway, handlers, clock, keyRate, usage, blocks, roomTokens, engine, storeFollower };
+  const rates = { keyRate, connects };
+  return { hub, live, gateway, handlers, clock, ...rates, usage, blocks, roomTokens, engine, storeFollower };
 }
 
 /**

@@ -47,6 +47,7 @@ import { DEMO } from "../parts/first-run.ts";
 import { controlEndpoints, usageSources } from "./control.ts";
 import { pageRoutes } from "./pages.ts";
 import type { RouteParts } from "./parts.ts";
+import { buildStreamRoutes } from "./streams.ts";
 
 const { wallMs: nowMs } = systemClock;
 
@@ -57,6 +58,8 @@ export interface NodeRoutes {
   readonly control: readonly Endpoint[];
   /** Those of all APIs. */
   readonly endpoints: readonly Endpoint[];
+  /** Ends the requests that wait for messages of streams: their clients come back. */
+  readonly endReaders: () => void;
 }
 
 export function buildRoutes(parts: RouteParts): NodeRoutes {
@@ -66,7 +69,8 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const audit = makeAudit(parts.log, parts.auditTrail);
   const responses = new StreamedResponses(realtime.clock);
   metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => responses.size);
-  const realtimeApi = realtimeEndpoints(parts, guards, responses);
+  const streams = buildStreamRoutes(parts);
+  const realtimeApi = [...realtimeEndpoints(parts, guards, responses), ...streams.endpoints];
   const signIns = parts.throttle("sign-ins", SIGN_INS_BURST, 1);
   const control = controlEndpoints(parts, guards, audit);
   const sessions = config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit, signIns }) : [];
@@ -104,7 +108,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     "/metrics": pipeline.handler(pipeline.route("/metrics", metricsPage, { hosts: "own" })),
     ...operatorPages,
   };
-  return { publicRoutes, adminRoutes, control, endpoints };
+  return { publicRoutes, adminRoutes, control, endpoints, endReaders: () => streams.live.readers.drain() };
 }
 
 const tlsAskParts = ({ config, keyring }: RouteParts): TlsAskParts => ({

@@ -223,6 +223,22 @@ export class Connections {
     this.parts.engine.counted(space.owner, space.usage.connections);
   }
 
+  /** A reader of a stream over HTTP is counted as a connection of its application. */
+  readerCame(spaceId: SpaceId): void {
+    const { spaces, usage, engine } = this.parts;
+    const space = spaces.open(spaceId);
+    usage.connected(space.owner, engine.connections(space.owner));
+    this.countBy(space, 1);
+  }
+
+  readerLeft(spaceId: SpaceId): void {
+    const { spaces, usage } = this.parts;
+    const space = spaces.open(spaceId);
+    usage.disconnected(space.owner);
+    this.countEnd(space);
+    spaces.forgetIfEmpty(space);
+  }
+
   /** What it is counted as stays the same when its token is renewed. */
   private addGuest(connection: Connection): void {
     const { space } = connection.peer;

@@ -1,0 +1,75 @@
+/** Who calls: what the credential of a request permits, and whether it still does. */
+import type { Blocks } from "../../access/admission/blocks.ts";
+import { covers, type Permissions, permits } from "../../access/admission/permissions.ts";
+import { isLive, type Key, type Keyring } from "../../access/keys/keyring.ts";
+import type { AppId } from "../../base/ids.ts";
+import { type Action, bitOf } from "../../protocol/actions.ts";
+import { Problem } from "../../protocol/codes.ts";
+import { originAllowed } from "../../protocol/origin.ts";
+import type { Author } from "../../realtime/streams/created.ts";
+
+export interface Caller {
+  /** `open`: with a publishable key. */
+  readonly kind: "secret" | "token" | "open";
+  readonly app: AppId;
+  /** As it was when the request came. */
+  readonly key: Key;
+  readonly permissions: Permissions;
+  /** Of what it writes. */
+  readonly author: Author;
+  /** Whose producers are its own: those of its key or of its peer. */
+  readonly owner: string;
+  /** Of a token. */
+  readonly expiresAtMs: number | null;
+  /** Which secret of the key was sent, or has signed the token. */
+  readonly secretSeq: number | undefined;
+  /** Of a request with a publishable key. */
+  readonly origin: string | null;
+}
+
+export interface CallerChecks {
+  readonly keyring: Pick<Keyring, "key">;
+  readonly blocks: Pick<Blocks, "isBlocked">;
+  readonly nowMs: () => number;
+}
+
+/** Pages of any origin may use it. */
+export const isPublic = ({ kind, key }: Caller): boolean =>
+  kind === "open" && key.type === "publishable" && key.origins.includes("*");
+
+/** The caller as it is now; `undefined`: its credential is not valid any more. */
+export function callerNow(caller: Caller, { keyring, blocks, nowMs }: CallerChecks): Caller | undefined {
+  const { app, kind, expiresAtMs, author, origin, permissions } = caller;
+  const now = nowMs();
+  if (expiresAtMs !== null && expiresAtMs <= now) return undefined;
+  if (kind === "token" && blocks.isBlocked(app, author.from, now)) return undefined;
+  const key = keyring.key(caller.key.id);
+  if (!key) return undefined;
+  if (key.type !== "publishable") {
+    if (!isSecretLive(caller, key, now)) return undefined;
+  } else if (origin !== null && !originAllowed(origin, key.origins)) return undefined;
+  if (key === caller.key) return caller;
+  const { tokenActions } = permissions;
+  const actions = tokenActions === undefined ? key.actions : tokenActions & key.actions;
+  return { ...caller, key, permissions: { ...permissions, keyScope: key.scope, actions } };
+}
+
+/** A secret in its grace period verifies tokens, and opens nothing itself. */
+function isSecretLive({ kind, secretSeq }: Caller, key: Exclude<Key, { type: "publishable" }>, nowMs: number): boolean {
+  return key.secrets.some(
+    (one) => one.seq === secretSeq && isLive(one, nowMs) && (kind === "token" || one.ends === null),
+  );
+}
+
+export function permit({ permissions }: Caller, channel: string, action: Action): void {
+  if (!covers(permissions, channel)) throw new Problem("channel_not_authorized");
+  if (!permits(permissions, bitOf(action)))
+    throw new Problem("action_not_permitted", `The credential does not permit ${action}.`);
+}
+
+/** For what only backends do. */
+export function permitManaging(caller: Caller, channel: string): void {
+  permit(caller, channel, "publish");
+  if (caller.kind !== "secret")
+    throw new Problem("action_not_permitted", "Streams are created, closed and deleted with a secret key.");
+}
