@@ -1,4 +1,4 @@
-/** Headers of answers, in the words of the protocol. */
+/** Answers to reads, and the headers that the protocol gives them. */
 import type { Position } from "../../protocol/position.ts";
 import { offsetText } from "../../protocol/stream-offset.ts";
 import { bodyOf, bodyType } from "./bodies.ts";
@@ -8,7 +8,7 @@ import type { ReadQuery } from "./read-query.ts";
 
 type AnswerHeaders = Record<string, string>;
 
-export const NEXT_OFFSET = "Stream-Next-Offset";
+const NEXT_OFFSET = "Stream-Next-Offset";
 export const CLOSED = "Stream-Closed";
 
 export const endHeaders = (end: Position, isClosed: boolean): AnswerHeaders => ({

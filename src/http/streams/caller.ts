@@ -15,15 +15,15 @@ export interface Caller {
   /** As it was when the request came. */
   readonly key: Key;
   readonly permissions: Permissions;
-  /** Of what it writes. */
+  /** As whom it writes. */
   readonly author: Author;
   /** Whose producers are its own: those of its key or of its peer. */
   readonly owner: string;
-  /** Of a token. */
+  /** When its token expires; null: it has none. */
   readonly expiresAtMs: number | null;
   /** Which secret of the key was sent, or has signed the token. */
   readonly secretSeq: number | undefined;
-  /** Of a request with a publishable key. */
+  /** Where the page is from that sends a publishable key; null: it is none, or there is no key. */
   readonly origin: string | null;
 }
 

@@ -26,7 +26,7 @@ import type { Call } from "../request/call.ts";
 import { type Caller, type CallerChecks, callerNow } from "./caller.ts";
 import { allowKey, allowOrigins } from "./cross-origin.ts";
 
-export interface CredentialParts extends Omit<AdmitParts, "roomTokens" | "keyRate">, Pick<CallerChecks, "nowMs"> {
+interface CredentialParts extends Omit<AdmitParts, "roomTokens" | "keyRate">, Pick<CallerChecks, "nowMs"> {
   /** Rate of requests per secret key, the same as for REST. */
   readonly keyRate: Throttle;
   /** Rate of requests with tokens, per peer, and with publishable keys, per address. */
@@ -86,13 +86,13 @@ export class Credentials {
     const first = find();
     if (!(first instanceof Refusal && first.mayBeStale && storeFollower)) return this.charged(call, first);
     let last = first;
-    const again = (): Grant | undefined => {
+    const findLater = (): Grant | undefined => {
       const found = find();
       if (!(found instanceof Refusal)) return found;
       last = found;
       return undefined;
     };
-    return afterLatestChanges(storeFollower, again).then((found) => this.charged(call, found ?? last));
+    return afterLatestChanges(storeFollower, findLater).then((found) => this.charged(call, found ?? last));
   }
 
   private charged(call: Call, grant: Grant | Refusal): Caller {

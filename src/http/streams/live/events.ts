@@ -102,7 +102,7 @@ export class EventReader implements LiveReader {
       this.at = page.next;
       this.writePage(page);
     } catch {
-      // The store is away, the stream is gone, or trimmed behind this reader: its next request is told.
+      // The store is away, the stream is gone, or trimmed behind this reader: its next request shows which.
       this.end();
     } finally {
       this.isReading = false;

@@ -117,7 +117,7 @@ export class Live {
     query: ReadQuery,
     page: StreamPage,
   ): Promise<Response> {
-    // That is how an EventSource is told not to come back.
+    // After any other status an EventSource comes back.
     if (query.isResumed && page.isClosed && page.messages.length === 0) return nothing(page, undefined);
     const { clock, pages, faults } = this.parts;
     const seat = await this.readers.seat(call, caller, true);

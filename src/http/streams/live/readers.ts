@@ -104,7 +104,7 @@ export class Readers implements Sliced {
 
   private take(who: string, by: 1 | -1): void {
     this.taken += by;
-    // Of backends, only the node and the application have a limit.
+    // For backends, only the node and the application have a limit.
     if (who === "") return;
     const now = (this.takenBy.get(who) ?? 0) + by;
     if (now > 0) this.takenBy.set(who, now);
