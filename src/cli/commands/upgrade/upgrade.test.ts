@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { historyFile, SCHEMA } from "../../../history/sqlite/file.ts";
+import { HISTORY_SCHEMA, historyFile, SCHEMA } from "../../../history/sqlite/file.ts";
 import { noteVersion } from "../../../store/identity.ts";
 import { schemaVersion } from "../../../store/migrate.ts";
 import { INCOMPLETE_NOTE, MOVED_NOTE } from "../../../store/moves.ts";
@@ -58,7 +58,7 @@ describe("--check", () => {
         migrations: expect.arrayContaining(["0017_stay_renames", "0022_usage_writers"]),
         copy: { file: join(folder, "before-upgrade", "parley-schema-16.sqlite"), fits: true },
       },
-      history: { schema: 1, schemaAfter: 2, copy: { fits: true } },
+      history: { schema: 1, schemaAfter: HISTORY_SCHEMA, copy: { fits: true } },
       server: { state: "stopped" },
       problems: [],
     });
