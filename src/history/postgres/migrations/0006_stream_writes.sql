@@ -14,7 +14,9 @@ CREATE FUNCTION history_write(
   w_producers BIGINT[], w_epochs BIGINT[], w_numbers BIGINT[], w_closers TEXT[], w_stream_max BIGINT[], w_app_max BIGINT[],
   k_streams BIGINT[], k_scopes TEXT[], k_mids TEXT[],
   m_ids BIGINT[], senders TEXT[], connections TEXT[], metadatas TEXT[], datas TEXT[], sizes BIGINT[]
-) RETURNS TEXT LANGUAGE plpgsql VOLATILE AS $$
+) RETURNS TEXT LANGUAGE plpgsql VOLATILE
+  -- Planning its statements anew would take longer than they do. They find their rows by a key, however small the tables were when they were planned.
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   now_ms BIGINT;
   id_now BIGINT;
@@ -209,10 +211,12 @@ BEGIN
       closed = n.closed, seq = n.seq
     FROM unnest(s_ids, s_closed, s_seqs, s_written) AS n (id, closed, seq, is_written)
     WHERE c.stream = n.id AND n.is_written;
-  UPDATE history_producers r SET
-      epoch = n.epoch, seq = n.number, used = now_ms, day = CASE WHEN r.day IS NOT NULL THEN now_ms / 86400000 END
-    FROM unnest(p_streams, p_owners, p_pids, p_epochs, p_numbers, p_written) AS n (place, owner, pid, epoch, number, is_written)
-    WHERE n.is_written AND r.stream = s_of[n.place] AND r.owner = n.owner AND r.pid = n.pid;
+  IF true = ANY (p_written) THEN
+    UPDATE history_producers r SET
+        epoch = n.epoch, seq = n.number, used = now_ms, day = CASE WHEN r.day IS NOT NULL THEN now_ms / 86400000 END
+      FROM unnest(p_streams, p_owners, p_pids, p_epochs, p_numbers, p_written) AS n (place, owner, pid, epoch, number, is_written)
+      WHERE n.is_written AND r.stream = s_of[n.place] AND r.owner = n.owner AND r.pid = n.pid;
+  END IF;
   PERFORM history_hold(held_apps, array_fill(0::BIGINT, ARRAY[cardinality(held_apps)]), held_more);
   answer := jsonb_strip_nulls(to_jsonb(results))::TEXT;
   UPDATE history_writers w SET batch = batch_check, result = answer, used = now_ms WHERE w.id = writer;
