@@ -35,6 +35,7 @@ test("channels: the whole list, pages, a prefix, and another application's name 
       ratePerSec: expect.any(Number),
       bytesPerSec: expect.any(Number),
       history: null,
+      stream: null,
     })),
     next: null,
     isComplete: true,
@@ -63,6 +64,7 @@ test("channels: a name with slashes, raw and encoded, and its members with metad
       ratePerSec: expect.any(Number),
       bytesPerSec: expect.any(Number),
       history: null,
+      stream: null,
       graceSec: 0,
       members: [
         { peerId: "ann", metadata: { name: "Ann" }, connections: 1 },

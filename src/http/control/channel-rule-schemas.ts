@@ -22,7 +22,7 @@ export const retention = lazily(() =>
     .meta({ id: "Retention" }),
 );
 
-const streamRule = lazily(() =>
+export const streamRule = lazily(() =>
   z
     .strictObject({
       seconds: whole(1, STREAM_SECONDS_MAX).describe("A stream that is not read or written for this long is deleted."),

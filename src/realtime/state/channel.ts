@@ -12,6 +12,8 @@ export interface Follower {
   changed(): void;
   /** It is not the same stream any more, or cannot be followed. Called once, and nothing after it. */
   ended(): void;
+  /** Absent: it is one reader. Otherwise it follows for this many. */
+  readonly readerCount?: number;
 }
 
 let lastNumber = 0;

@@ -4,7 +4,7 @@ import type { Keyring } from "../../../access/keys/keyring.ts";
 import { spaceOf } from "../../../base/ids.ts";
 import { lazily } from "../../../base/lazily.ts";
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
-import type { ChannelRule, Retention } from "../../../protocol/patterns/channel-rules.ts";
+import type { ChannelRule } from "../../../protocol/patterns/channel-rules.ts";
 import type { ChannelWithMembers, LiveChannels } from "../../../realtime/operators/live/channels.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "../../../realtime/operators/live/limits.ts";
 import type { Publishing } from "../../../realtime/streams/publishing.ts";
@@ -16,7 +16,7 @@ import type { Audit } from "../../shared/audit.ts";
 import { message, OPERATORS, published, publishMessage, readMessage } from "../../shared/messages.ts";
 import { limit } from "../../shared/schemas.ts";
 import type { AppIn } from "../app-in.ts";
-import { retention } from "../channel-rule-schemas.ts";
+import { retention, streamRule } from "../channel-rule-schemas.ts";
 
 const isComplete = lazily(() =>
   z.boolean().describe("false: a node has not responded, and what only it knows is missing"),
@@ -33,7 +33,10 @@ const figures = lazily(() =>
 );
 /** What the channel's rule says. */
 const kept = lazily(() =>
-  z.object({ history: retention().nullable().describe("Which of its messages are stored; null: none") }),
+  z.object({
+    history: retention().nullable().describe("Which of its messages are stored; null: none"),
+    stream: streamRule().nullable().describe("It is a stream, if it was created; null: it is none"),
+  }),
 );
 const listed = lazily(() => figures().extend(kept().shape).meta({ id: "LiveChannel" }));
 const member = lazily(() =>
@@ -103,7 +106,7 @@ export function liveChannelEndpoints(
         const request = { app: spaceId, prefix, contains, limit, after };
         const { data, ...rest } = await (query.sort === "rate" ? channels.busiest(request) : channels.page(request));
         const rules = keyring.rulesOf(spaceId);
-        return { data: data.map((line) => ({ ...line, history: historyOf(rules.ruleFor(line.channel)) })), ...rest };
+        return { data: data.map((line) => ({ ...line, ...keptBy(rules.ruleFor(line.channel)) })), ...rest };
       },
     }),
     endpoint({
@@ -150,7 +153,7 @@ export function liveChannelEndpoints(
   ];
 }
 
-const historyOf = (rule: ChannelRule | undefined): Retention | null => rule?.history ?? null;
+const keptBy = (rule: ChannelRule | undefined) => ({ history: rule?.history ?? null, stream: rule?.stream ?? null });
 
 /** Metadata and states are copied as text: parsing them would change numbers beyond double precision. */
 function channelJson(
@@ -164,7 +167,7 @@ function channelJson(
     const lost = isLost ? ',"lost":true' : "";
     return `{"peerId":${JSON.stringify(peerId)}${metadata}${state},"connections":${connections}${lost}}`;
   });
-  const kept = { history: historyOf(rule), graceSec: rule?.graceSec ?? 0 };
+  const kept = { ...keptBy(rule), graceSec: rule?.graceSec ?? 0 };
   const head = JSON.stringify({ channel, ...figures, ...kept }).slice(0, -1);
   return `${head},"members":[${list.join(",")}],${JSON.stringify({ next, isComplete }).slice(1)}`;
 }

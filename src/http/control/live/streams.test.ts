@@ -92,6 +92,7 @@ test("one stream has its producers, those used last first, its limits and who re
   const expiresAtMs = Date.now() + 3_600_000;
   await created(history.created, { expiresAtMs });
   await write(history.created, ["1"], { producer: producer(2, 0) });
+  await write(history.created, ["2"], { producer: producer(0, 0, { owner: "peer:ann", id: "tab" }) });
   const { value } = await attempt("GET", ONE, NAME.channel);
   expect(value).toMatchObject({
     channel: NAME.channel,
@@ -99,7 +100,10 @@ test("one stream has its producers, those used last first, its limits and who re
     endsAt: Math.floor(expiresAtMs / 1000),
     maxBytes: 65_536,
     idleSec: 86_400,
-    producers: [{ owner: "key", id: "p", epoch: 2, seq: 0, used: expect.any(Number) }],
+    producers: expect.arrayContaining([
+      { keyId: "key", id: "p", epoch: 2, seq: 0, used: expect.any(Number) },
+      { peerId: "ann", id: "tab", epoch: 0, seq: 0, used: expect.any(Number) },
+    ]),
     ...AUDIENCE,
   });
 });

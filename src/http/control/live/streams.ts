@@ -49,7 +49,8 @@ const listed = lazily(() =>
 const producer = lazily(() =>
   z
     .object({
-      owner: z.string().describe("The key or the peer that the producer belongs to"),
+      keyId: z.string().optional().describe("The key that it writes with"),
+      peerId: z.string().optional().describe("The peer that it is: it writes with a token"),
       id: z.string(),
       epoch: z.int(),
       seq: z.int().describe("The number of its last write"),
@@ -172,10 +173,20 @@ async function details(
     ...shown(channel, stream),
     maxBytes: rule.bytes,
     idleSec: rule.seconds,
-    producers: producers.map(({ usedMs, ...one }) => ({ ...one, used: toSeconds(usedMs) })),
+    producers: producers.map(({ owner, usedMs, ...one }) => ({
+      ...ownerFields(owner),
+      ...one,
+      used: toSeconds(usedMs),
+    })),
     ...audience,
   };
 }
+
+/** Producers of a peer are stored under its id with this before it, those of a key under the id of the key. */
+const OF_PEER = "peer:";
+
+const ownerFields = (owner: string): { readonly keyId: string } | { readonly peerId: string } =>
+  owner.startsWith(OF_PEER) ? { peerId: owner.slice(OF_PEER.length) } : { keyId: owner };
 
 function shown(channel: string, stream: CreatedStream): Infer<typeof described> {
   const { epoch, top, topCheck, first, bytes, config, isClosed, createdMs, endsMs } = stream;

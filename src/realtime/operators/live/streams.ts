@@ -38,6 +38,8 @@ export class LiveStreams {
   private local({ app, channel: name }: Infer<typeof request>): Audience {
     const channel = this.parts.spaces.channel(app, name);
     if (!channel) return { readers: 0, subscribers: 0 };
-    return { readers: channel.followers?.size ?? 0, subscribers: channel.subscribers + channel.replaying };
+    let readers = 0;
+    for (const { readerCount = 1 } of channel.followers ?? []) readers += readerCount;
+    return { readers, subscribers: channel.subscribers + channel.replaying };
   }
 }
