@@ -14,6 +14,7 @@ import { OPERATORS } from "./operators.ts";
 import { RECORDINGS } from "./recordings.ts";
 import { ROOMS } from "./rooms.ts";
 import { SERVER } from "./server.ts";
+import { STREAMS } from "./streams.ts";
 import { TAIL } from "./tail.ts";
 import { TALKING } from "./talk.ts";
 import { TOKEN } from "./token.ts";
@@ -32,6 +33,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Keys", commands: KEYS },
   { title: "Connect tokens", commands: TOKEN },
   { title: "Messages", commands: TALKING },
+  { title: "Streams", commands: STREAMS },
   { title: "Rooms", commands: ROOMS },
   { title: "Meetings", commands: MEETINGS },
   { title: "Recordings", commands: RECORDINGS },
