@@ -10,6 +10,8 @@ export const peerPage = (app: string, peer: string): string => ofApp(app, `peers
 export const keysPage = (app: string): string => ofApp(app, "keys");
 export const keyPage = (app: string, key: string): string => ofApp(app, `keys/${segment(key)}`);
 export const rulesPage = (app: string, channel = ""): string => ofApp(app, `rules${query({ channel })}`);
+export const streamsPage = (app: string): string => ofApp(app, "streams");
+export const streamPage = (app: string, channel: string): string => ofApp(app, `streams/${segment(channel)}`);
 export const roomPage = (app: string, room: string): string => ofApp(app, `rooms/${segment(room)}`);
 export const roomsPage = (app: string): string => ofApp(app, "rooms");
 /** No room can be named like that: a name has no ~. */

@@ -1,5 +1,5 @@
 /** What the control plane answers, as far as the dashboard uses it. The OpenAPI document describes all of it. */
-import type { ChannelRule, Retention } from "../../../src/protocol/patterns/channel-rules.ts";
+import type { ChannelRule, Retention, StreamRule } from "../../../src/protocol/patterns/channel-rules.ts";
 import type { Storage } from "./room-types.ts";
 
 export type Role = "admin" | "read";
@@ -132,6 +132,8 @@ export interface ActiveChannel {
   readonly bytesPerSec: number;
   /** What is kept; null: nothing. */
   readonly history: Retention | null;
+  /** The limits of a stream of this name; null: it cannot be one. Absent from nodes of earlier versions. */
+  readonly stream?: StreamRule | null;
 }
 
 export interface ChannelMember {
@@ -159,6 +161,8 @@ export interface HistoryMessage {
   readonly from: string;
   /** Absent unless the application allows it. */
   readonly data?: unknown;
+  /** `data` is bytes, as text. */
+  readonly encoding?: "base64";
   readonly bytes: number;
   /** Unix ms. */
   readonly time: number;

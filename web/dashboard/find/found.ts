@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, query, segment } from "../api/client.ts";
 import type { Room } from "../api/room-types.ts";
+import type { ListedStream } from "../api/stream-types.ts";
 import type { ActiveChannel, App, Key, List, ListedPeer } from "../api/types.ts";
 import { asApiError } from "../live/live.ts";
 
@@ -13,6 +14,7 @@ export interface Found {
   readonly channels: readonly ActiveChannel[];
   readonly peers: readonly ListedPeer[];
   readonly rooms: readonly Room[];
+  readonly streams: readonly ListedStream[];
 }
 
 interface Search {
@@ -23,7 +25,7 @@ interface Search {
   readonly problem: string;
 }
 
-const NONE: Found = { channels: [], peers: [], rooms: [] };
+const NONE: Found = { channels: [], peers: [], rooms: [], streams: [] };
 
 export function useFound(app: App | undefined, typed: string): Search {
   const search = useSignal<Search>({ of: "", found: NONE, problem: "" });
@@ -53,12 +55,15 @@ async function findAll(app: App, typed: string, signal: AbortSignal): Promise<Se
       },
     );
   const limit = SHOWN_MAX;
-  const [channels, peers, rooms] = await Promise.all([
+  // An application without such a rule has no streams.
+  const hasStreams = app.channelRules.some(({ stream }) => stream);
+  const [channels, peers, rooms, streams] = await Promise.all([
     rows<ActiveChannel>(`${root}/channels${query({ contains: typed, limit })}`),
     rows<ListedPeer>(`${root}/peers${query({ contains: typed, limit })}`),
     rows<Room>(`${root}/rooms${query({ search: typed, limit })}`),
+    hasStreams ? rows<ListedStream>(`${root}/streams${query({ contains: typed, limit })}`) : [],
   ]);
-  return { of: typed, found: { channels, peers, rooms }, problem };
+  return { of: typed, found: { channels, peers, rooms, streams }, problem };
 }
 
 /** An application has at most 50 live keys: they are loaded once, when the palette opens. */

@@ -1,7 +1,7 @@
 /** The command palette: pages, actions, applications, and the keys, channels, peers and rooms of the current application. */
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { channelPage, keyPage, peerPage, roomPage } from "../address/links.ts";
+import { channelPage, keyPage, peerPage, roomPage, streamPage } from "../address/links.ts";
 import { BASE, navigate } from "../address/router.ts";
 import type { App } from "../api/types.ts";
 import { appName, apps, currentApp } from "../live/apps.ts";
@@ -118,6 +118,12 @@ function Search() {
             detail: `${peer.name === undefined || peer.name === peer.peerId ? "" : `${peer.name} · `}peer of ${name}`,
             to: below(peerPage(name, peer.peerId)),
             group: "Peers",
+          })),
+          ...found.streams.map(({ channel }) => ({
+            title: channel,
+            detail: `stream of ${name}`,
+            to: below(streamPage(name, channel)),
+            group: "Streams",
           })),
           ...found.rooms.map(({ roomName }) => ({
             title: roomName,

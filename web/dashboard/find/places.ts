@@ -26,6 +26,7 @@ export const OF_APP: readonly Group[] = [
     entries: [
       { title: "Keys", to: "/keys" },
       { title: "Channel rules", to: "/rules" },
+      { title: "Streams", to: "/streams" },
       { title: "Rooms", to: "/rooms" },
       { title: "Meetings", to: "/meetings" },
       { title: "Recordings", to: "/recordings" },

@@ -1,4 +1,4 @@
-/** Channels, peers, refusals, the console and "Why not?". */
+/** Channels, streams, peers, refusals, the console and "Why not?". */
 import "./shared.ts";
 
 export { Channel } from "../pages/channels/channel.tsx";
@@ -9,3 +9,5 @@ export { Refusals } from "../pages/console/refusals.tsx";
 export { WhyNot } from "../pages/console/why-not.tsx";
 export { Peer } from "../pages/peers/peer.tsx";
 export { Peers } from "../pages/peers/peers.tsx";
+export { Stream } from "../pages/streams/stream.tsx";
+export { Streams } from "../pages/streams/streams.tsx";

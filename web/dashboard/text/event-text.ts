@@ -75,6 +75,8 @@ export const isBlocked = (code: string | number | undefined, peerId: string | un
 /** One line of JSON, cut: lists have room for no more. */
 const PREVIEW_MAX_CHARS = 200;
 export const preview = (value: unknown): string => (JSON.stringify(value) ?? "").slice(0, PREVIEW_MAX_CHARS);
+/** The same of a text. */
+export const oneLine = (text: string): string => text.slice(0, PREVIEW_MAX_CHARS).replaceAll(/\s+/g, " ");
 
 /** What the columns for peer and channel do not say. */
 export function detailOf(event: TailEvent): string {

@@ -20,4 +20,8 @@ export const TERMS = {
     "The id of one person's stay in the meeting in the API. Someone who leaves and comes back has another.",
   deliveryNumber: "Events of a webhook are numbered in order, so that your backend can see whether one is missing.",
   peer: "A peer is one user or program, known by its peer id. It may have several connections at once, such as two tabs.",
+  stream:
+    "A stream is a channel that stores what is written to it until it is deleted or expires. Clients write and read it over HTTP, and can subscribe to it.",
+  streamExpires: "When the stream is deleted if it is neither read nor written over HTTP before.",
+  producerEpoch: "A writer that starts again takes the next epoch: from then on, writes of earlier ones are refused.",
 } as const;

@@ -1,5 +1,5 @@
 /** One channel: who is in it, what is said in it, what it has kept, and a message by hand. */
-import { rulesPage } from "../../address/links.ts";
+import { rulesPage, streamPage } from "../../address/links.ts";
 import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
 import { segment } from "../../api/client.ts";
 import { mayChange } from "../../api/session.ts";
@@ -34,7 +34,7 @@ export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageP
     limitMax: MEMBERS_MAX,
     keyOf: ({ peerId }) => peerId,
   });
-  const { peers = 0, connections = 0, ratePerSec = 0, bytesPerSec = 0, history } = live.data ?? {};
+  const { peers = 0, connections = 0, ratePerSec = 0, bytesPerSec = 0, history, stream } = live.data ?? {};
   const view = history && parameters.value.get("view") === "history" ? "history" : "members";
   const appId = currentApp.value?._id;
   return (
@@ -43,7 +43,7 @@ export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageP
       actions={<Copy text={channel} what="the channel's name" label="Copy name" />}
       intro={
         <>
-          {history ? `It keeps ${retentionText(history)}` : "It keeps no history"} (
+          <Kept app={app} channel={channel} history={history} stream={stream} /> (
           <a href={rulesPage(app, channel)}>channel rules</a>).
         </>
       }
@@ -89,6 +89,23 @@ export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageP
     </Page>
   );
 }
+
+interface KeptProps {
+  readonly app: string;
+  readonly channel: string;
+  readonly history: ChannelDetail["history"] | undefined;
+  readonly stream: ChannelDetail["stream"] | undefined;
+}
+
+const Kept = ({ app, channel, history, stream }: KeptProps) => {
+  if (stream)
+    return (
+      <>
+        It is <a href={streamPage(app, channel)}>a stream</a>
+      </>
+    );
+  return <>{history ? `It keeps ${retentionText(history)}` : "It keeps no history"}</>;
+};
 
 interface StatProps {
   readonly title: string;

@@ -1,6 +1,6 @@
 /** The channels of an application that have subscribers now. */
 import { useSignal } from "@preact/signals";
-import { channelPage, keysPage } from "../../address/links.ts";
+import { channelPage, keysPage, streamPage } from "../../address/links.ts";
 import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
 import { query, segment } from "../../api/client.ts";
 import { mayChange } from "../../api/session.ts";
@@ -37,8 +37,11 @@ const columnsOf = (app: string): readonly Column<ActiveChannel>[] => [
   },
   {
     title: "History",
-    value: ({ history }) => (history ? retentionText(history) : "none"),
-    cell: ({ history }) => (history ? retentionText(history) : <span class="muted">none</span>),
+    value: ({ history, stream }) => (stream ? "stream" : history ? retentionText(history) : "none"),
+    cell: ({ channel, history, stream }) => {
+      if (stream) return <a href={streamPage(app, channel)}>stream</a>;
+      return history ? retentionText(history) : <span class="muted">none</span>;
+    },
     isMinor: true,
     width: 18,
   },

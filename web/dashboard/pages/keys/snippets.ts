@@ -11,9 +11,9 @@ export const LANGUAGES = [
 ] as const;
 export type Language = (typeof LANGUAGES)[number][0];
 
-const quoted = (text: string): string => JSON.stringify(text);
+export const quoted = (text: string): string => JSON.stringify(text);
 /** For a shell: nothing in single quotes is read by it. */
-const inShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+export const inShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 export function snippet(key: Key, origin: string, language: Language): string {
   const parts = { key, origin, channel: exampleChannel(key.channelPatterns) };
