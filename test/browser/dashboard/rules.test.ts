@@ -54,7 +54,7 @@ test("rules are added, changed, ordered by keyboard and saved as one list", asyn
   await edited.getByLabel("Pattern").fill("chat/*");
   await edited.getByText("Another rule already has this pattern.").waitFor();
   await edited.getByLabel("Pattern").fill("**");
-  await edited.getByRole("checkbox", { name: "Keep history" }).uncheck();
+  await edited.getByLabel("Messages", { exact: true }).selectOption("Not stored");
   await edited.getByLabel("Grace in seconds").fill("30");
   await button(edited, "Change").click();
   expect(await rulesNow()).toEqual([]);
@@ -103,11 +103,46 @@ test("a change that ends history says what it does, and asks first", async () =>
   await row(page, "Channel rules", "chat/*").waitFor();
   await button(page, "Delete chat/*").click();
   await button(page, "Save rules").click();
-  const asked = dialog(page, "Save rules that may end history");
+  const asked = dialog(page, "Save rules that may delete messages");
   await asked.getByText("1 would lose their history").waitFor();
   await button(asked, "Save the rules").click();
   await toast(page, "Rules saved.").waitFor();
   expect(await rulesNow()).toEqual([]);
+});
+
+test("streams have a size and a time, a limit together, and are deleted with their rule", async () => {
+  await setRules();
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop/rules");
+  await button(page, "Add rule").click();
+  const form = dialog(page, "Add a rule");
+  await form.getByLabel("Pattern").fill("runs/*");
+  await form.getByLabel("Messages", { exact: true }).selectOption("Streams");
+  await form.getByLabel("Largest stream (MiB)").fill("300");
+  await form.getByText("At least 64 KiB and at most 256 MiB.").waitFor();
+  await form.getByLabel("Largest stream (MiB)").fill("8");
+  await form.getByLabel("Deleted when unused for").fill("3");
+  await button(form, "Add").click();
+  await row(page, "Channel rules", "runs/*")
+    .getByText("streams of up to 8 MiB, deleted when unused for 3 days")
+    .waitFor();
+  await button(page, "Save rules").click();
+  await toast(page, "Rules saved.").waitFor();
+  expect(await rulesNow()).toEqual([
+    { pattern: "runs/*", stream: { seconds: 259_200, bytes: 8_388_608 }, graceSec: 0 },
+  ]);
+  await page.getByText("0 messages in 0 streams.").waitFor();
+  const limit = page.getByLabel("Limit of all streams (MiB)");
+  await limit.fill("2");
+  await limit.press("Enter");
+  await toast(page, "The limit of all streams is now 2 MiB.").waitFor();
+  expect(await server.admin.must("GET", app)).toMatchObject({ maxStreamBytes: 2_097_152 });
+
+  await world.member("runs/1");
+  await button(page, "Delete runs/*").click();
+  await page.getByText("1 would lose their stream").waitFor();
+  await button(page, "Save rules").click();
+  await dialog(page, "Save rules that may delete messages").getByText("1 would lose their stream").waitFor();
 });
 
 test("a refusal is shown at its rule, and rules that were changed elsewhere are not overwritten", async () => {

@@ -31,6 +31,7 @@ export interface App {
   readonly consolePayloads: boolean;
   readonly channelRules: readonly ChannelRule[];
   readonly maxHistoryBytes: number;
+  readonly maxStreamBytes: number;
   readonly allowedFrameOrigins: readonly string[];
   readonly meetingRetentionDays: number;
   readonly maxRecordingBytesTotal: number;
@@ -285,6 +286,14 @@ export interface Usage {
   readonly data: readonly UsedPeriod[];
   /** Absent while it cannot be read. */
   readonly history?: StoredHistory;
+  readonly streams?: StoredStreams;
+}
+
+/** What an application's streams hold. */
+export interface StoredStreams {
+  readonly count: number;
+  readonly messages: number;
+  readonly bytes: number;
 }
 
 /** What an application's channels have kept. */

@@ -7,6 +7,11 @@ const keeping = (pattern: string, messages = 100, seconds = 3600): ChannelRule =
   history: { messages, seconds },
   graceSec: 0,
 });
+const streams = (pattern: string, bytes = 1_048_576, seconds = 3600): ChannelRule => ({
+  pattern,
+  stream: { seconds, bytes },
+  graceSec: 0,
+});
 const plain = (pattern: string): ChannelRule => ({ pattern, graceSec: 0 });
 
 test("the first rule whose pattern matches applies", () => {
@@ -23,8 +28,18 @@ test("channels that lose history, keep less and begin to keep it are counted", (
   const channels = ["chat/1", "chat/2", "news", "orders/1", "other"];
   const before = [keeping("chat/*"), keeping("orders/*")];
   const after = [plain("chat/2"), keeping("chat/*", 50), keeping("orders/*", 200), keeping("news")];
-  expect(effectOn(channels, before, after)).toEqual({ lost: 1, less: 1, begun: 1 });
-  expect(effectOn(channels, before, before)).toEqual({ lost: 0, less: 0, begun: 0 });
+  expect(effectOn(channels, before, after)).toEqual({ lost: 1, less: 1, begun: 1, ended: 0 });
+  expect(effectOn(channels, before, before)).toEqual({ lost: 0, less: 0, begun: 0, ended: 0 });
+});
+
+test("channels whose streams end are counted, also if they keep history from then on", () => {
+  const channels = ["runs/1", "runs/2", "files/1"];
+  const before = [streams("runs/*"), streams("files/*", 65_536)];
+  const after = [keeping("runs/1"), plain("runs/2"), streams("files/*")];
+  expect(effectOn(channels, before, after)).toEqual({ lost: 0, less: 0, begun: 1, ended: 2 });
+  expect(mayLose(before, after)).toBe(true);
+  expect(mayLose(before, [streams("runs/*", 65_536, 1), before[1] ?? plain(""), plain("**")])).toBe(false);
+  expect(mayLose([keeping("a")], [streams("a")])).toBe(true);
 });
 
 test("only a list that begins with all rules as they were, or with more, cannot lose history", () => {

@@ -19,14 +19,18 @@ export interface Effect {
   readonly less: number;
   /** Channels that begin to keep history. */
   readonly begun: number;
+  /** Channels that are no streams any more. */
+  readonly ended: number;
 }
 
 /** What a change does to these channels. */
-export function effectOn(channels: readonly string[], before: Rules, after: Rules): Effect {
-  const [old, now] = [new ChannelRules(before), new ChannelRules(after)];
-  const effect = { lost: 0, less: 0, begun: 0 };
+export function effectOn(channels: readonly string[], saved: Rules, changed: Rules): Effect {
+  const [old, now] = [new ChannelRules(saved), new ChannelRules(changed)];
+  const effect = { lost: 0, less: 0, begun: 0, ended: 0 };
   for (const channel of channels) {
-    const [had, has] = [old.ruleFor(channel)?.history, now.ruleFor(channel)?.history];
+    const [before, after] = [old.ruleFor(channel), now.ruleFor(channel)];
+    const [had, has] = [before?.history, after?.history];
+    if (before?.stream && !after?.stream) effect.ended++;
     if (had && !has) effect.lost++;
     else if (!had && has) effect.begun++;
     else if (had && has && (has.messages < had.messages || has.seconds < had.seconds)) effect.less++;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { draftOf, problemsOf, retentionText, ruleOf, span } from "./rule-draft.ts";
+import { draftOf, problemsOf, retentionText, ruleOf, span, streamText } from "./rule-draft.ts";
 
 test("a time is shown in the largest unit that divides it", () => {
   expect([604_800, 86_400, 7200, 90, 60, 1].map(span)).toEqual([
@@ -18,6 +18,8 @@ test.each([
   { pattern: "chat/**", history: { messages: 500, seconds: 604_800 }, graceSec: 0 },
   { pattern: "x", history: { messages: 1, seconds: 1 }, graceSec: 120 },
   { pattern: "presence/*", graceSec: 30 },
+  { pattern: "runs/*", stream: { seconds: 7200, bytes: 65_537 }, graceSec: 0 },
+  { pattern: "files/*", stream: { seconds: 2_592_000, bytes: 268_435_456 }, graceSec: 5 },
 ])("a rule is the same after a form that changes nothing: $pattern", (rule) => {
   expect(ruleOf(draftOf(rule))).toEqual(rule);
   expect(problemsOf(draftOf(rule)).isComplete).toBe(true);
@@ -41,8 +43,22 @@ test("numbers outside of what the service accepts are a problem of their own fie
   expect(problemsOf({ ...draft, grace: "" }).isComplete).toBe(false);
 });
 
+test("streams have a size in MiB and a time of their own limits", () => {
+  const draft = { ...draftOf(), pattern: "**", kind: "stream", messages: "-1" } as const;
+  expect(ruleOf({ ...draft, size: "0.5" })).toEqual({
+    pattern: "**",
+    stream: { seconds: 604_800, bytes: 524_288 },
+    graceSec: 0,
+  });
+  expect(problemsOf(draft).isComplete).toBe(true);
+  for (const size of ["", "0.01", "257", "x"])
+    expect(problemsOf({ ...draft, size }).size).toBe("At least 64 KiB and at most 256 MiB.");
+  expect(problemsOf({ ...draft, length: "31" }).length).toContain("at most 30 days");
+  expect(streamText({ seconds: 60, bytes: 65_536 })).toBe("streams of up to 64 KiB, deleted when unused for 1 minute");
+});
+
 test("what is typed for history does not matter while none is kept", () => {
-  const draft = { ...draftOf(), pattern: "**", isKept: false, messages: "-1", length: "x" };
+  const draft = { ...draftOf(), pattern: "**", kind: "none", messages: "-1", size: "0", length: "x" } as const;
   expect(problemsOf(draft).isComplete).toBe(true);
   expect(ruleOf(draft)).toEqual({ pattern: "**", graceSec: 0 });
 });

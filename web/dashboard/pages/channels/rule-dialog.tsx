@@ -5,13 +5,15 @@ import {
   draftOf,
   GRACE_SECONDS_MAX,
   HISTORY_MESSAGES_MAX,
+  KINDS,
   problemsOf,
   type RuleDraft,
+  type RuleKind,
   ruleOf,
   UNITS,
 } from "../../drafts/rule-draft.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
-import { Check, Select, Text } from "../../ui/fields.tsx";
+import { Select, Text } from "../../ui/fields.tsx";
 
 interface ChannelRuleDialogProps {
   /** undefined: a new one. */
@@ -21,12 +23,20 @@ interface ChannelRuleDialogProps {
   readonly onClose: () => void;
 }
 
+const ABOUT: Readonly<Record<RuleKind, string>> = {
+  none: "They reach current subscribers, and are not stored.",
+  history:
+    "They are stored before they are delivered. Clients can read them back, and recover what they missed. The oldest are removed.",
+  stream:
+    "Backends create each stream over HTTP. It keeps everything that is written to it until it is deleted; when it is full, writes are refused. A channel without a stream takes no messages.",
+};
+
 export function ChannelRuleDialog({ rule, others, onDone, onClose }: ChannelRuleDialogProps) {
   const draft = useSignal(draftOf(rule));
   const set = (change: Partial<RuleDraft>): void => {
     draft.value = { ...draft.value, ...change };
   };
-  const { pattern, isKept, messages, length, unit, grace } = draft.value;
+  const { pattern, kind, messages, size, length, unit, grace } = draft.value;
   const problems = problemsOf(draft.value);
   const isTaken = others.some((one) => one.pattern === pattern.trim());
   return (
@@ -50,26 +60,39 @@ export function ChannelRuleDialog({ rule, others, onDone, onClose }: ChannelRule
             </>
           }
         />
-        <Check
-          label="Keep history"
-          help="Messages are stored before they are delivered. Clients can read them back, and recover what they missed."
-          checked={isKept}
-          onChange={(checked) => set({ isKept: checked })}
+        <Select
+          label="Messages"
+          value={kind}
+          options={KINDS}
+          onChange={(value) => set({ kind: value })}
+          help={ABOUT[kind]}
         />
-        {isKept && (
+        {kind !== "none" && (
           <div class="halves">
-            <Text
-              label="Newest messages kept"
-              type="number"
-              min={1}
-              max={HISTORY_MESSAGES_MAX}
-              value={messages}
-              onInput={(value) => set({ messages: value })}
-              error={problems.messages}
-            />
+            {kind === "history" ? (
+              <Text
+                label="Newest messages kept"
+                type="number"
+                min={1}
+                max={HISTORY_MESSAGES_MAX}
+                value={messages}
+                onInput={(value) => set({ messages: value })}
+                error={problems.messages}
+              />
+            ) : (
+              <Text
+                label="Largest stream (MiB)"
+                type="number"
+                min={0.0625}
+                step={0.0625}
+                value={size}
+                onInput={(value) => set({ size: value })}
+                error={problems.size}
+              />
+            )}
             <div class="halves">
               <Text
-                label="Kept for"
+                label={kind === "history" ? "Kept for" : "Deleted when unused for"}
                 type="number"
                 min={1}
                 value={length}

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { mayChange } from "../../api/session.ts";
 import { shadowOf } from "../../drafts/rule-changes.ts";
-import { type ChannelRule, retentionText, span } from "../../drafts/rule-draft.ts";
+import { type ChannelRule, retentionText, span, streamText } from "../../drafts/rule-draft.ts";
 import { Empty } from "../../ui/notice.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 
@@ -50,7 +50,7 @@ export function ChannelRuleList({ rules, refused, refusal, onChange, onEdit }: C
         />
       ),
     },
-    { title: "History", width: 24, cell: (at) => historyOf(rules[at]) },
+    { title: "Stored", width: 24, cell: (at) => storedOf(rules[at]) },
     { title: "Grace", rem: 7.25, cell: (at) => (rules[at]?.graceSec ? span(rules[at].graceSec) : none) },
   ];
   const actions: Column<number> = {
@@ -104,7 +104,10 @@ export function ChannelRuleList({ rules, refused, refusal, onChange, onEdit }: C
   );
 }
 
-const historyOf = (rule: ChannelRule | undefined) => (rule?.history ? retentionText(rule.history) : none);
+function storedOf(rule: ChannelRule | undefined) {
+  if (rule?.stream) return streamText(rule.stream);
+  return rule?.history ? retentionText(rule.history) : none;
+}
 
 interface PatternProps {
   readonly place: number;

@@ -4,7 +4,7 @@ import { parameters, setParameters } from "../../address/router.ts";
 import { query } from "../../api/client.ts";
 import type { ChannelMatch, MatchedRule } from "../../api/types.ts";
 import { appliedTo } from "../../drafts/rule-changes.ts";
-import { type ChannelRule, counted, retentionText, span } from "../../drafts/rule-draft.ts";
+import { type ChannelRule, counted, retentionText, span, streamText } from "../../drafts/rule-draft.ts";
 import { channelProblem } from "../../drafts/scope.ts";
 import { appName } from "../../live/apps.ts";
 import { useDelayed, useKept, useLive } from "../../live/live.ts";
@@ -79,7 +79,7 @@ export function ChannelRuleTester({ path, rules, isChanged }: ChannelRuleTesterP
 
 function textOf(rule: MatchedRule | null | undefined): string {
   if (!rule) return "No rule applies: nothing is stored.";
-  const { index, pattern, history, graceSec } = rule;
-  const kept = history ? `keeps ${retentionText(history)}` : "keeps no history";
+  const { index, pattern, history, stream, graceSec } = rule;
+  const kept = stream ? `has ${streamText(stream)}` : history ? `keeps ${retentionText(history)}` : "keeps no history";
   return `Rule ${index + 1}, ${pattern}: ${kept}${graceSec > 0 ? `, grace ${span(graceSec)}` : ""}.`;
 }

@@ -1,4 +1,4 @@
-/** Channel rules: which channels keep history, and how long lost members stay. The list is saved as a whole. */
+/** Channel rules: which channels keep history or are streams, and how long lost members stay. The list is saved as a whole. */
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { parameters, setParameters } from "../../address/router.ts";
@@ -13,7 +13,7 @@ import { confirm, Form } from "../../ui/dialog.tsx";
 import { messageOf, toast } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { NotFound } from "../not-found.tsx";
-import { HistoryLimit } from "./history-limit.tsx";
+import { HistoryLimit, StreamLimit } from "./history-limit.tsx";
 import { ChannelRuleDialog } from "./rule-dialog.tsx";
 import { ChannelRuleList } from "./rule-list.tsx";
 import { ChannelRuleTester } from "./rule-tester.tsx";
@@ -77,13 +77,13 @@ function RulesOf({ path }: { readonly path: string }) {
     // Who saves at once does so before the page has the channels.
     const inUse = channels ?? (await get<List<ActiveChannel>>(channelsPath));
     confirm({
-      title: "Save rules that may end history",
+      title: "Save rules that may delete messages",
       text: (
         <div class="stack">
           <p>{effectText(inUse, saved, rules)}</p>
           <p>
-            The same happens to channels that are not in use now. History that ends can no longer be read, and this
-            cannot be undone. Subscribers of its channels reconnect.
+            The same happens to channels that are not in use now. History that ends and streams that lose their rule are
+            deleted, and this cannot be undone. Subscribers of these channels reconnect.
           </p>
         </div>
       ),
@@ -102,7 +102,7 @@ function RulesOf({ path }: { readonly path: string }) {
   return (
     <Page
       title="Channel rules"
-      intro="Rules decide which channels store history, and how long members stay after they lose their connection. The first rule whose pattern matches a channel applies; a channel without a rule stores nothing."
+      intro="Rules decide which channels store messages, and how long members stay after they lose their connection. The first rule whose pattern matches a channel applies; a channel without a rule stores nothing."
       isReady={app !== undefined && usage.data !== undefined}
       error={error ?? usage.error}
       actions={
@@ -139,6 +139,9 @@ function RulesOf({ path }: { readonly path: string }) {
       <div class="columns">
         <ChannelRuleTester path={path} rules={rules} isChanged={isChanged} />
         {app && <HistoryLimit app={app} stored={usage.data?.history} reload={reload} />}
+        {app && (rules.some(({ stream }) => stream) || !!usage.data?.streams?.count) && (
+          <StreamLimit app={app} stored={usage.data?.streams} reload={reload} />
+        )}
       </div>
       {at !== undefined && (
         <ChannelRuleDialog
@@ -164,6 +167,7 @@ function effectText({ data, next }: List<ActiveChannel>, before: Rules, after: R
   );
   const parts = [
     effect.lost && `${effect.lost} would lose their history`,
+    effect.ended && `${effect.ended} would lose their stream`,
     effect.less && `${effect.less} would keep less`,
     effect.begun && `${effect.begun} would start to keep history`,
   ].filter(Boolean);
