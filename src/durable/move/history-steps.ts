@@ -4,6 +4,7 @@
  */
 import { bodyOf, messagesOf, type RunTexts } from "../../history/sqlite/runs.ts";
 import type { Column, Kind, Row, Table } from "./cells.ts";
+import { COPYING, createdToPostgres, createdToSqlite } from "./created-steps.ts";
 import type { Step } from "./step.ts";
 import type { Pages, Reading, Tables } from "./tables.ts";
 
@@ -51,7 +52,7 @@ const MESSAGE: readonly Column[] = [
 const counting = (source: Tables, statement: string) => async (): Promise<number> =>
   Number((await source.value(statement)) ?? 0);
 
-interface Converted extends Pick<Step, "name" | "weight"> {
+export interface Converted extends Pick<Step, "name" | "weight"> {
   readonly table: Table;
   readonly source: () => Pages;
   readonly count: string;
@@ -74,13 +75,16 @@ export function historyToPostgres(source: Tables, into: Tables): Step[] {
   const ids: Table = { name: "history_ids", columns: ID, key: ["stream", "scope", "mid"] };
   const gone: Table = { name: "history_gone", columns: GONE, key: ["stream"] };
   const reading = ({ columns, key }: Table, from: string, select = {}): Reading => ({ columns, from, key, select });
-  const derived = { low_time: "COALESCE(expires - keep_ms, 0)", is_overfull: "top - low + 1 > keep_messages" };
+  // A fork has the times of its messages only.
+  const lowTime = "SELECT r.time FROM runs r WHERE r.stream = id AND r.last >= low ORDER BY r.last LIMIT 1";
+  const derived = { low_time: `COALESCE(expires - keep_ms, (${lowTime}), 0)`, is_overfull: "top - low + 1 > keep_messages" };
   const runs: Reading = { columns: RUN, from: "runs", key: ["stream", "last"] };
   return stepsFrom(source, into, [
     {
       name: "history_streams",
       table: streams,
-      source: () => source.pages(reading(streams, "streams", derived)),
+      source: () =>
+        source.pages({ ...reading(streams, "streams", derived), where: `id NOT IN (${COPYING})` }),
       count: "SELECT COUNT(*) FROM streams",
     },
     {
@@ -98,9 +102,10 @@ export function historyToPostgres(source: Tables, into: Tables): Step[] {
     {
       name: "history_gone",
       table: gone,
-      source: () => source.pages(reading(gone, "gone")),
+      source: () => source.pages(reading(gone, `(SELECT stream FROM gone UNION ${COPYING}) AS gone`)),
       count: "SELECT COUNT(*) FROM gone",
     },
+    ...createdToPostgres(source),
   ]);
 }
 
@@ -144,6 +149,7 @@ export function historyToSqlite(source: Tables, into: Tables): Step[] {
       source: () => source.pages({ columns: GONE, from: "history_gone", key: ["stream"] }),
       count: "SELECT COUNT(*) FROM history_gone",
     },
+    ...createdToSqlite(source),
   ]);
 }
 

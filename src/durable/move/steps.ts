@@ -1,7 +1,7 @@
 /** Everything that a move copies. */
 import { StoreError } from "../../store/contract/store.ts";
 import { MOVE_NOTES } from "../../store/moves.ts";
-import { POSTGRES_HISTORY_TABLES, STORE_TABLES } from "../inventory/inventory.ts";
+import { type DurableTable, HISTORY_TABLES, POSTGRES_HISTORY_TABLES, STORE_TABLES } from "../inventory/inventory.ts";
 import type { Row, Table } from "./cells.ts";
 import { historyToPostgres, historyToSqlite } from "./history-steps.ts";
 import type { Side } from "./side.ts";
@@ -64,11 +64,13 @@ export async function clearGroup(steps: readonly Step[], group: string): Promise
 
 /** Empties what belongs to processes of the store that was there before. */
 export async function clearProcesses(target: Side): Promise<void> {
-  const history = target.engine === "postgres" ? POSTGRES_HISTORY_TABLES : [];
-  const names = [...STORE_TABLES, ...history]
-    .filter(({ move, name }) => typeof move === "object" && !name.endsWith("migrations"))
-    .map(({ name }) => name);
-  await target.store.clear(names);
+  const history = target.engine === "postgres" ? POSTGRES_HISTORY_TABLES : HISTORY_TABLES;
+  const of = (tables: readonly DurableTable[]): string[] =>
+    tables
+      .filter(({ move, name }) => typeof move === "object" && !name.endsWith("migrations"))
+      .map(({ name }) => name);
+  await target.store.clear(of(STORE_TABLES));
+  await target.history.clear(of(history));
 }
 
 /** Texts that PostgreSQL cannot store: SQLite also stores U+0000. */

@@ -6,7 +6,9 @@ import { historyFile } from "../../../history/sqlite/file.ts";
 import { optionsOf } from "../../../store/engines/postgres.ts";
 import { MOVE_NOTES } from "../../../store/moves.ts";
 import { sqliteFile } from "../../../store/open.ts";
-import { HISTORY_TABLES, STORE_TABLES } from "../../inventory/inventory.ts";
+import { HISTORY_TABLES, POSTGRES_HISTORY_TABLES, STORE_TABLES } from "../../inventory/inventory.ts";
+
+const CONVERTED = HISTORY_TABLES.filter(({ move }) => move === "converted");
 
 type Dump = Record<string, string[]>;
 
@@ -26,18 +28,18 @@ export function dumpFolder(data: string): Dump {
         .map(({ seq, ...row }) => text(name === "ids" ? row : { ...row, seq }));
     // Those of one moment may be in any order.
     dump.ids?.sort();
-    if (tables === HISTORY_TABLES)
+    if (tables === CONVERTED)
       dump.sequence = db.query("SELECT seq FROM sqlite_sequence WHERE name = 'streams'").all().map(text);
   };
   all(
     sqliteFile(data),
     STORE_TABLES.filter(({ move }) => move === "rows"),
   );
-  all(historyFile(data), HISTORY_TABLES);
+  all(historyFile(data), CONVERTED);
   return dump;
 }
 
-const POSTGRES_HISTORY = ["history_streams", "history_messages", "history_ids", "history_gone"];
+const POSTGRES_HISTORY = POSTGRES_HISTORY_TABLES.filter(({ move }) => move === "converted").map(({ name }) => name);
 
 export async function dumpDatabase(url: string): Promise<Dump> {
   await using sql = new SQL({ ...optionsOf(url), max: 1 });

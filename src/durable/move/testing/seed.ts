@@ -119,11 +119,40 @@ export async function fillHistory(history: HistoryStore, messages: number): Prom
   await history.open(app, "overfull", KEEP);
   await history.append(batchOf(...Array.from({ length: 5 }, (_, at) => textMessage("overfull", at))));
   await history.open(app, "overfull", { messages: 2, seconds: 60 });
+  await fillCreated(history);
   // Its messages are still to be deleted.
   await history.remove(app, "removed");
   // The last ids of all were those of streams that are gone.
   await history.append(batchOf({ ...textMessage("other", 3), spaceId: OTHER_APP }));
   await history.removeSpace(OTHER_APP);
+}
+
+/** Streams of all kinds: closed, with times, forks of one that is there and of one that is gone, producers there and in a channel with history. */
+async function fillCreated(history: HistoryStore): Promise<void> {
+  const { created: store } = history;
+  const limits = { streamBytes: 1e9, appBytes: 1e9, streams: 1000 };
+  const texts = TEXTS.map((text) => JSON.stringify(text));
+  const later = Date.now() + 3_600_000;
+  const ofText = { contentType: "Text/Plain; charset=utf-8".toLowerCase(), limits };
+  await created(store, { channel: "runs/1", ttlSeconds: 3600, limits }, TEXTS);
+  await created(store, { channel: "runs/closed", expiresAtMs: later, isClosed: true, ...ofText }, TEXTS);
+  await created(store, { channel: "runs/empty", contentType: "application/octet-stream", limits });
+  const fork = { source: "runs/1", at: "end", more: 0 } as const;
+  await created(store, { channel: "runs/fork", contentType: undefined, fork, limits });
+  await created(store, { channel: "runs/gone", limits }, TEXTS);
+  const ofGone = { ...fork, source: "runs/gone", at: "start", more: 1 } as const;
+  await created(store, { channel: "runs/of-gone", contentType: undefined, fork: ofGone, limits }, ["more"]);
+  await store.delete({ ...NAME, channel: "runs/gone" });
+  await created(store, { channel: "runs/ended", limits });
+  await store.delete({ ...NAME, channel: "runs/ended" });
+  const writing = (owner: string, seq: number) => ({ producer: producer(3, seq, { owner, id: "p ünï" }), limits });
+  for (const owner of ["key", "peer 😀"])
+    for (let seq = 0; seq < 3; seq++) await write(store, ["written"], { channel: "runs/fork", ...writing(owner, seq) });
+  await write(store, ["last"], { channel: "runs/1", seq: "00012", closes: true, ...writing("key", 0) });
+  const { spaceId } = message();
+  const inHistory = { spaceId, channel: "plain", keep: KEEP } as const;
+  await write(store, ["over HTTP"], { ...inHistory, ...writing("key", 0) });
+  if (texts.length === 0) throw new Error("no texts");
 }
 
 export const openHistory = (data: string): SqliteHistory =>

@@ -188,6 +188,19 @@ export class PostgresCreatedStreams implements CreatedStreamStore {
       if (over.length > 0) await this.remove(background, spaceId, over, true);
       after = rows.length < VISIT_STREAMS ? undefined : rows.at(-1)?.channel;
     }
+    await this.addUp(spaceId);
+  }
+
+  /** What an application holds becomes one row, and none if it holds nothing: a deleted one leaves no row. */
+  private async addUp(spaceId: SpaceId): Promise<void> {
+    await this.parts.background.run(
+      (sql) => sql`
+        WITH parts AS (DELETE FROM history_held WHERE app = ${spaceId} RETURNING streams, bytes)
+        INSERT INTO history_held AS h (app, part, streams, bytes)
+          SELECT ${spaceId}, 0, sum(streams), sum(bytes) FROM parts HAVING sum(streams) <> 0 OR sum(bytes) <> 0
+        ON CONFLICT (app, part) DO UPDATE SET streams = h.streams + excluded.streams, bytes = h.bytes + excluded.bytes`,
+      this.parts.backgroundMs,
+    );
   }
 
   expire = (): Promise<boolean> =>

@@ -138,9 +138,13 @@ function RulesOf({ path }: { readonly path: string }) {
       </Card>
       <div class="columns">
         <ChannelRuleTester path={path} rules={rules} isChanged={isChanged} />
-        {app && <HistoryLimit app={app} stored={usage.data?.history} reload={reload} />}
-        {app && (rules.some(({ stream }) => stream) || !!usage.data?.streams?.count) && (
-          <StreamLimit app={app} stored={usage.data?.streams} reload={reload} />
+        {app && (
+          <div class="stack">
+            <HistoryLimit app={app} stored={usage.data?.history} reload={reload} />
+            {(rules.some(({ stream }) => stream) || !!usage.data?.streams?.count) && (
+              <StreamLimit app={app} stored={usage.data?.streams} reload={reload} />
+            )}
+          </div>
         )}
       </div>
       {at !== undefined && (
