@@ -75,16 +75,16 @@ export function historyToPostgres(source: Tables, into: Tables): Step[] {
   const ids: Table = { name: "history_ids", columns: ID, key: ["stream", "scope", "mid"] };
   const gone: Table = { name: "history_gone", columns: GONE, key: ["stream"] };
   const reading = ({ columns, key }: Table, from: string, select = {}): Reading => ({ columns, from, key, select });
-  // A fork has the times of its messages only.
-  const lowTime = "SELECT r.time FROM runs r WHERE r.stream = id AND r.last >= low ORDER BY r.last LIMIT 1";
-  const derived = { low_time: `COALESCE(expires - keep_ms, (${lowTime}), 0)`, is_overfull: "top - low + 1 > keep_messages" };
+  const derived = {
+    low_time: "COALESCE(expires - keep_ms, 0)",
+    is_overfull: "top - low + 1 > keep_messages",
+  };
   const runs: Reading = { columns: RUN, from: "runs", key: ["stream", "last"] };
   return stepsFrom(source, into, [
     {
       name: "history_streams",
       table: streams,
-      source: () =>
-        source.pages({ ...reading(streams, "streams", derived), where: `id NOT IN (${COPYING})` }),
+      source: () => source.pages({ ...reading(streams, "streams", derived), where: `id NOT IN (${COPYING})` }),
       count: "SELECT COUNT(*) FROM streams",
     },
     {

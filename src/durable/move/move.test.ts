@@ -6,6 +6,7 @@ import { isInSample } from "../../../test/support/sample.ts";
 import { IS_FULL } from "../../../test/support/slack.ts";
 import { openPostgresHistory } from "../../history/postgres/history.ts";
 import { historyFile } from "../../history/sqlite/file.ts";
+import { created, NAME, producer, SPACE, textsIn, write } from "../../history/testing/created-kit.ts";
 import { batchOf, KEEP, message } from "../../history/testing/kit.ts";
 import { optionsOf } from "../../store/engines/postgres.ts";
 import { openMigrated, openSqlite, openStore, sqliteFile } from "../../store/open.ts";
@@ -59,6 +60,17 @@ describe("everything", () => {
     expect(repeated[0]).toMatchObject({ isDuplicate: true, offset: 4 });
     const page = await history.read(spaceId, "plain", { after: 0, limit: 1000, maxBytes: 1e9 });
     expect(page?.messages.length).toBe(120);
+    const repeat = { channel: "runs/fork", producer: producer(3, 2, { owner: "key", id: "p ünï" }) };
+    expect(await write(history.created, ["written"], repeat)).toMatchObject({ outcome: "duplicate", producerSeq: 2 });
+    const streams = await history.created.list(SPACE, { limit: 100 });
+    expect(streams.map(({ channel, isClosed }) => [channel, isClosed])).toEqual([
+      ["runs/1", true],
+      ["runs/closed", true],
+      ["runs/empty", false],
+      ["runs/fork", false],
+      ["runs/of-gone", false],
+    ]);
+    expect(await history.created.describe({ ...NAME, channel: "runs/gone" })).toBe("gone");
     await history.close();
     const inPostgres = await dumpDatabase(url);
     expect(await wrongStreams(url)).toBe(0);
@@ -75,6 +87,31 @@ describe("everything", () => {
     await later.append(batchOf({ channel: "later", id: "id", idScope: "scope" }));
     await later.close();
     expect(await sharedIds(second)).toBe(0);
+  });
+
+  test("but a fork that is not complete: its messages are deleted, its name is free, and the bytes that are held are the others'", async () => {
+    const data = place.folder();
+    await seedStore(data, 1);
+    const embedded = openHistory(data);
+    await created(embedded.created, {}, ["a", "b"]);
+    await created(embedded.created, { channel: "copying" }, ["c"]);
+    const { bytes } = await embedded.usage(SPACE);
+    await embedded.close();
+    const db = new Database(historyFile(data));
+    db.run("UPDATE created SET state = 'copying' WHERE stream = (SELECT id FROM streams WHERE channel = 'copying')");
+    db.close();
+    const url = await place.database();
+    await run("to", data, url);
+    expect(await countOf(url, "history_gone")).toBe(1);
+    expect(await countOf(url, `history_held WHERE streams = 1 AND bytes = ${(bytes * 2) / 3}`)).toBe(1);
+    const history = await openPostgresHistory({ url });
+    expect(await textsIn(history.created, "channel")).toEqual(["a", "b"]);
+    await created(history.created, { channel: "copying" }, ["new"]);
+    expect(await textsIn(history.created, "copying")).toEqual(["new"]);
+    await write(history.created, ["c"]);
+    await history.created.applyRules(SPACE, () => false);
+    await history.close();
+    expect(await countOf(url, "history_held")).toBe(0);
   });
 
   test("also comes from a PostgreSQL that nodes have written", async () => {

@@ -66,9 +66,7 @@ export async function clearGroup(steps: readonly Step[], group: string): Promise
 export async function clearProcesses(target: Side): Promise<void> {
   const history = target.engine === "postgres" ? POSTGRES_HISTORY_TABLES : HISTORY_TABLES;
   const of = (tables: readonly DurableTable[]): string[] =>
-    tables
-      .filter(({ move, name }) => typeof move === "object" && !name.endsWith("migrations"))
-      .map(({ name }) => name);
+    tables.filter(({ move, name }) => typeof move === "object" && !name.endsWith("migrations")).map(({ name }) => name);
   await target.store.clear(of(STORE_TABLES));
   await target.history.clear(of(history));
 }

@@ -8,7 +8,8 @@ import { anAppId } from "../../../base/testing/ids.ts";
 import type { HistoryStore, NewMessage } from "../../../history/contract/history.ts";
 import { historyFile } from "../../../history/sqlite/file.ts";
 import { SqliteHistory } from "../../../history/sqlite/history.ts";
-import { batchOf, trimAll } from "../../../history/testing/kit.ts";
+import { created, NAME, producer, write } from "../../../history/testing/created-kit.ts";
+import { batchOf, message, trimAll } from "../../../history/testing/kit.ts";
 import { openMigrated, sqliteFile } from "../../../store/open.ts";
 import { STORE_TABLES } from "../../inventory/inventory.ts";
 
@@ -131,9 +132,8 @@ export async function fillHistory(history: HistoryStore, messages: number): Prom
 async function fillCreated(history: HistoryStore): Promise<void> {
   const { created: store } = history;
   const limits = { streamBytes: 1e9, appBytes: 1e9, streams: 1000 };
-  const texts = TEXTS.map((text) => JSON.stringify(text));
   const later = Date.now() + 3_600_000;
-  const ofText = { contentType: "Text/Plain; charset=utf-8".toLowerCase(), limits };
+  const ofText = { contentType: "text/plain; charset=utf-8", limits };
   await created(store, { channel: "runs/1", ttlSeconds: 3600, limits }, TEXTS);
   await created(store, { channel: "runs/closed", expiresAtMs: later, isClosed: true, ...ofText }, TEXTS);
   await created(store, { channel: "runs/empty", contentType: "application/octet-stream", limits });
@@ -149,10 +149,12 @@ async function fillCreated(history: HistoryStore): Promise<void> {
   for (const owner of ["key", "peer 😀"])
     for (let seq = 0; seq < 3; seq++) await write(store, ["written"], { channel: "runs/fork", ...writing(owner, seq) });
   await write(store, ["last"], { channel: "runs/1", seq: "00012", closes: true, ...writing("key", 0) });
+  // They outlive the removal of the history.
   const { spaceId } = message();
-  const inHistory = { spaceId, channel: "plain", keep: KEEP } as const;
-  await write(store, ["over HTTP"], { ...inHistory, ...writing("key", 0) });
-  if (texts.length === 0) throw new Error("no texts");
+  for (const seq of [0, 1]) {
+    await write(store, ["over HTTP"], { spaceId, channel: "http", keep: KEEP, ...writing("key", seq) });
+    if (seq === 0) await history.remove(spaceId, "http");
+  }
 }
 
 export const openHistory = (data: string): SqliteHistory =>

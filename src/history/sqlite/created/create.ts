@@ -52,8 +52,8 @@ export class SqliteCreate {
   private readonly setTop;
 
   constructor(private readonly parts: CreateParts) {
-    this.setTop = parts.db.prepare<undefined, [number, string, number, string, number, number, number]>(
-      "UPDATE streams SET top = ?, top_check = ?, low = ?, low_check = ?, last_time = ?, bytes = ? WHERE id = ?",
+    this.setTop = parts.db.prepare<undefined, [number, string, number, string, number, number, number | null, number]>(
+      "UPDATE streams SET top = ?, top_check = ?, low = ?, low_check = ?, last_time = ?, bytes = ?, expires = ? WHERE id = ?",
     );
   }
 
@@ -164,8 +164,10 @@ export class SqliteCreate {
     const from = streams.findById(source);
     const lowCheck = from?.low_check ?? NO_CHECK;
     const check = last?.check ?? lowCheck;
+    const [oldest] = [...runs.read(target, from?.low ?? 1, from?.low ?? 1, true)];
+    const expires = oldest ? oldest.time + KEPT.seconds * 1000 : null;
     db.transaction(() => {
-      this.setTop.run(upTo, check, from?.low ?? 1, lowCheck, last?.time ?? 0, bytes, target);
+      this.setTop.run(upTo, check, from?.low ?? 1, lowCheck, last?.time ?? 0, bytes, expires, target);
     })();
     streams.count(creation.spaceId, 0, Number(count > 0), count, bytes);
     const [of] = [...runs.read(source, upTo + 1, upTo + 1, true)];
