@@ -20,7 +20,7 @@
 import type { SpaceId } from "../../base/ids.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
-import type { Appended, NewMessage, Page, Range, StreamState } from "./history.ts";
+import type { Appended, NewMessage, Page, Range, StreamState } from "./messages.ts";
 
 /** The content type of a stream that is created without one. */
 export const DEFAULT_TYPE = "application/octet-stream";

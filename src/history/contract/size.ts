@@ -1,6 +1,7 @@
 /** How much a message counts: against `maxHistoryBytes`, and against the bytes of a page or a replay. */
-import type { NewMessage } from "./history.ts";
+
 import { MESSAGE_OVERHEAD_BYTES } from "./limits.ts";
+import type { NewMessage } from "./messages.ts";
 
 type Sized = Pick<NewMessage, "from" | "metadataJson" | "dataJson" | "connection" | "id">;
 

@@ -3,7 +3,7 @@
  * is one entry: a body of a thousand values takes no more than one of one.
  */
 import type { Producer, Written } from "./created-streams.ts";
-import type { Appended } from "./history.ts";
+import type { Appended } from "./messages.ts";
 
 type Stored = Extract<Written, { readonly appended: readonly Appended[] }>;
 type Packed = Omit<Stored, "appended"> & { readonly appended: readonly Appended[]; readonly count: number };

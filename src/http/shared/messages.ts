@@ -12,7 +12,8 @@ import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
 import { SEND_REFUSED } from "../../realtime/messages/direct-texts.ts";
 import type { Directs, SendRefusal } from "../../realtime/messages/directs.ts";
-import type { Outcome, Publishing } from "../../realtime/streams/publishing.ts";
+import type { Outcome } from "../../realtime/streams/outcomes.ts";
+import type { Publishing } from "../../realtime/streams/publishing.ts";
 import { NOT_KNOWN_TO_BE_STORED } from "../../realtime/streams/texts.ts";
 import { bag, checkBagSize, kilobytes, messageId, peerId } from "./schemas.ts";
 

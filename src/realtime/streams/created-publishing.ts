@@ -6,12 +6,8 @@ import type { StreamRule } from "../../protocol/patterns/channel-rules.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Connection } from "../state/connection.ts";
 import type { CreatedStreams, WriteRequest } from "./created.ts";
-import type { Published, Publishing } from "./publishing.ts";
-
-/** Why a created stream takes no message. `unsupported_option`: its messages are not JSON. */
-export type StreamRefusal = "stream_not_found" | "stream_closed" | "stream_full" | "unsupported_option";
-
-export type CreatedOutcome = Published | "unconfirmed" | "over_message_quota" | StreamRefusal;
+import type { CreatedPublisher, Outcome } from "./outcomes.ts";
+import type { Publishing } from "./publishing.ts";
 
 interface CreatedPublishingParts {
   readonly created: CreatedStreams;
@@ -19,7 +15,7 @@ interface CreatedPublishingParts {
   readonly faults: FaultLog;
 }
 
-export class CreatedPublishing {
+export class CreatedPublishing implements CreatedPublisher {
   constructor(private readonly parts: CreatedPublishingParts) {}
 
   /** `answer` is called once, later. `sender`: absent for REST. */
@@ -28,7 +24,7 @@ export class CreatedPublishing {
     channel: string,
     rule: StreamRule,
     envelope: Envelope,
-    answer: (outcome: CreatedOutcome) => void,
+    answer: (outcome: Outcome) => void,
     sender?: Connection,
   ): void {
     const outcome = this.parts.created.write(
@@ -51,7 +47,7 @@ export class CreatedPublishing {
   private answered(
     channel: string,
     written: WriteOutcome,
-    answer: (outcome: CreatedOutcome) => void,
+    answer: (outcome: Outcome) => void,
     sender: Connection | undefined,
   ): void {
     const { publishing, faults } = this.parts;
@@ -83,7 +79,7 @@ function requestOf(
   };
 }
 
-function outcomeOf(written: WriteOutcome): CreatedOutcome {
+function outcomeOf(written: WriteOutcome): Outcome {
   if (written === "unconfirmed") return written;
   switch (written.outcome) {
     case "written":

@@ -26,7 +26,7 @@ import type { Position } from "../../protocol/position.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
 import type { Boundary } from "../connections/boundary.ts";
-import type { Delivery, PublishRefusal } from "../messages/delivery.ts";
+import type { Delivery } from "../messages/delivery.ts";
 import { latePayerOf, payerOf } from "../messages/payer.ts";
 import { committed } from "../state/backlog.ts";
 import type { Connection } from "../state/connection.ts";
@@ -34,16 +34,9 @@ import { connectionOf } from "../state/receivers.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { Stream } from "../state/stream.ts";
 import type { Subscription } from "../state/subscription.ts";
-import type { CreatedPublishing, StreamRefusal } from "./created-publishing.ts";
+import type { CreatedPublisher, Outcome, Published } from "./outcomes.ts";
 import type { Streams } from "./streams.ts";
 
-/** A message that is stored. `isDuplicate`: it was published before under the same id, and this is where it is. */
-export interface Published extends Position {
-  readonly isDuplicate: boolean;
-}
-
-/** `delivered`: the channel has no history. StreamRefusal: it is a created stream. `unconfirmed`: the store has not answered, and the message may appear later; or too much waits for it. */
-export type Outcome = Published | "delivered" | "unconfirmed" | PublishRefusal | StreamRefusal;
 type Answer = (outcome: Outcome) => void;
 
 /** A message of a channel with history. */
@@ -88,7 +81,7 @@ export class Publishing {
   /** Messages by application that the store has not answered for. Bound: applications with such messages. */
   private readonly uncommitted = new Map<string, number>();
   /** For channels that are created streams. Built after this. */
-  created: Pick<CreatedPublishing, "publish"> | undefined;
+  created: CreatedPublisher | undefined;
   /** The embedded store answers in the order of the calls, and nothing of other nodes comes in between. */
   readonly keepsOrder: boolean;
 
