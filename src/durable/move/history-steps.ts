@@ -2,7 +2,7 @@
  * The history, which the two databases lay out differently: SQLite has one row per batch and stream (a run), PostgreSQL one per message. Epochs, offsets,
  * checks and ids stay the same, so that the positions of clients stay valid.
  */
-import { bodyOf, messagesOf, type RunTexts } from "../../history/sqlite/runs.ts";
+import { bodyOf, messagesOf, type RunTexts } from "../../history/sqlite/stored/runs.ts";
 import type { Column, Kind, Row, Table } from "./cells.ts";
 import { COPYING, createdToPostgres, createdToSqlite } from "./created-steps.ts";
 import type { Step } from "./step.ts";

@@ -16,13 +16,13 @@ import {
   type StreamState,
 } from "../contract/history.ts";
 import { STREAMS_PER_APP_MAX } from "../contract/limits.ts";
-import { SqliteAppend } from "./append.ts";
 import type { HistoryClocks } from "./clocks.ts";
 import { OpenedCreated, SqliteCreatedStreams } from "./created/store.ts";
 import { CHECKPOINT_PAGES, type HistoryFileOptions, isDamage, openHistoryFile, setAside } from "./file.ts";
-import { SqliteRead } from "./read.ts";
-import { SqliteRuns } from "./runs.ts";
-import { idsOf, SqliteStreams, type StreamRow } from "./streams.ts";
+import { SqliteAppend } from "./stored/append.ts";
+import { SqliteRead } from "./stored/read.ts";
+import { SqliteRuns } from "./stored/runs.ts";
+import { idsOf, SqliteStreams, type StreamRow } from "./stored/streams.ts";
 import { SqliteTrim } from "./trim.ts";
 
 /** Streams that a call which visits all of an application's streams handles in one turn. */

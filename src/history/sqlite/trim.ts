@@ -5,8 +5,8 @@ import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import { excessOf } from "../contract/excess.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "../contract/limits.ts";
 import { AppScan, FOUND_MAX, type Found } from "./app-scan.ts";
-import type { SqliteRuns } from "./runs.ts";
-import type { SqliteStreams, StreamRow } from "./streams.ts";
+import type { SqliteRuns } from "./stored/runs.ts";
+import type { SqliteStreams, StreamRow } from "./stored/streams.ts";
 
 /** A call of `trim` ends after this time, give or take one step. */
 const SLICE_MS = 1;

@@ -22,7 +22,6 @@ import { type Append, Appender } from "../../history/appender.ts";
 import type { Appended, HistoryStore, NewMessage, StoredMessage } from "../../history/contract/history.ts";
 import { messageBytes } from "../../history/contract/size.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
-import type { Position } from "../../protocol/position.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
 import type { Boundary } from "../connections/boundary.ts";

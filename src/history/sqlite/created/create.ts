@@ -13,9 +13,9 @@ import { baseOf, cutOf, forkText, lineageOf } from "../../contract/fork-point.ts
 import type { Appended, NewMessage, StoredMessage } from "../../contract/history.ts";
 import { FORK_MAX_BYTES, FORK_MAX_MESSAGES } from "../../contract/limits.ts";
 import { messageBytes } from "../../contract/size.ts";
-import type { AppendSession, SqliteAppend } from "../append.ts";
-import type { SqliteRuns } from "../runs.ts";
-import type { SqliteStreams } from "../streams.ts";
+import type { AppendSession, SqliteAppend } from "../stored/append.ts";
+import type { SqliteRuns } from "../stored/runs.ts";
+import type { SqliteStreams } from "../stored/streams.ts";
 import { type CreatedRow, type CreatedRows, endOf, type Found, isUsable, KEPT, shown } from "./rows.ts";
 
 /** What one slice of a fork copies, about a millisecond. */

@@ -4,7 +4,7 @@ import type { SpaceId } from "../../../base/ids.ts";
 import type { Retention } from "../../../protocol/patterns/channel-rules.ts";
 import { NO_CHECK } from "../../../protocol/position.ts";
 import type { CreatedStream, StreamConfig } from "../../contract/created-streams.ts";
-import type { SqliteStreams, StreamRow } from "../streams.ts";
+import type { SqliteStreams, StreamRow } from "../stored/streams.ts";
 
 /** Nothing that trims or forgets streams touches one that keeps this much, and was used then. */
 export const KEPT: Retention = { messages: Number.MAX_SAFE_INTEGER, seconds: 1e11 };

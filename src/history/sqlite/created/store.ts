@@ -16,10 +16,10 @@ import type {
 } from "../../contract/created-streams.ts";
 import { HistoryUnavailable, type Range } from "../../contract/history.ts";
 import { ENDED_KEPT_MS, FORK_COPY_MAX_MS, PRODUCER_KEPT_MS, WRITER_KEPT_MS } from "../../contract/limits.ts";
-import type { SqliteAppend } from "../append.ts";
-import type { SqliteRead } from "../read.ts";
-import type { SqliteRuns } from "../runs.ts";
-import { idsOf, type SqliteStreams } from "../streams.ts";
+import type { SqliteAppend } from "../stored/append.ts";
+import type { SqliteRead } from "../stored/read.ts";
+import type { SqliteRuns } from "../stored/runs.ts";
+import { idsOf, type SqliteStreams } from "../stored/streams.ts";
 import { SqliteCreate } from "./create.ts";
 import { CreatedRows, type Found, shown } from "./rows.ts";
 import { SqliteWrite } from "./write.ts";

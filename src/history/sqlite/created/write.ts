@@ -5,8 +5,8 @@ import { isSameType } from "../../../protocol/stream-data.ts";
 import type { End, Producer, Write, WriteBatch, WriteRefusal, Written } from "../../contract/created-streams.ts";
 import { PRODUCERS_MAX, PRODUCERS_PER_OWNER_MAX } from "../../contract/limits.ts";
 import { closerOf, decodeResult, encodeResult } from "../../contract/write-result.ts";
-import type { AppendSession, SqliteAppend } from "../append.ts";
-import { idsOf, type SqliteStreams, type StreamRow } from "../streams.ts";
+import type { AppendSession, SqliteAppend } from "../stored/append.ts";
+import { idsOf, type SqliteStreams, type StreamRow } from "../stored/streams.ts";
 import type { CreatedRows, Found } from "./rows.ts";
 
 const JSON_TYPE = "application/json";

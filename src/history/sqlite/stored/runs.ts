@@ -3,7 +3,7 @@
  * messages in it, so a channel with many messages per batch costs a fifth of what one row per message would.
  */
 import type { Database } from "bun:sqlite";
-import type { NewMessage, StoredMessage } from "../contract/history.ts";
+import type { NewMessage, StoredMessage } from "../../contract/history.ts";
 
 /** All messages of a run have the same time and the same check. */
 interface Run {

@@ -1,11 +1,11 @@
 /** The streams of the embedded history: their rows, and how much each application has stored. */
 import type { Database } from "bun:sqlite";
-import type { SpaceId } from "../../base/ids.ts";
-import type { Retention } from "../../protocol/patterns/channel-rules.ts";
-import { NO_CHECK } from "../../protocol/position.ts";
-import type { HistoryUsage, StreamState } from "../contract/history.ts";
-import { STREAM_USE_NOTED_MS } from "../contract/limits.ts";
-import { randomBase36 } from "../contract/random.ts";
+import type { SpaceId } from "../../../base/ids.ts";
+import type { Retention } from "../../../protocol/patterns/channel-rules.ts";
+import { NO_CHECK } from "../../../protocol/position.ts";
+import type { HistoryUsage, StreamState } from "../../contract/history.ts";
+import { STREAM_USE_NOTED_MS } from "../../contract/limits.ts";
+import { randomBase36 } from "../../contract/random.ts";
 import type { SqliteRuns } from "./runs.ts";
 
 export interface StreamRow {

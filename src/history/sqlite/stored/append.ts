@@ -1,11 +1,11 @@
 /** Appends batches to the embedded history, and finds out which were stored. */
 import type { Database } from "bun:sqlite";
-import type { SpaceId } from "../../base/ids.ts";
-import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
-import type { Retention } from "../../protocol/patterns/channel-rules.ts";
-import { NO_EPOCH } from "../../protocol/position.ts";
-import type { Appended, Batch, NewMessage } from "../contract/history.ts";
-import { idKey } from "../contract/id-key.ts";
+import type { SpaceId } from "../../../base/ids.ts";
+import { MESSAGE_ID_REMEMBERED_MS } from "../../../protocol/limits.ts";
+import type { Retention } from "../../../protocol/patterns/channel-rules.ts";
+import { NO_EPOCH } from "../../../protocol/position.ts";
+import type { Appended, Batch, NewMessage } from "../../contract/history.ts";
+import { idKey } from "../../contract/id-key.ts";
 import type { SqliteRuns } from "./runs.ts";
 import { idsOf, type SqliteStreams, type StreamRow } from "./streams.ts";
 

@@ -1,6 +1,6 @@
 /** Reads from the embedded history. Each call runs in one turn of the process that alone writes, so it sees one moment. */
 import type { Database } from "bun:sqlite";
-import type { Page, Range, StoredMessage, StreamHead } from "../contract/history.ts";
+import type { Page, Range, StoredMessage, StreamHead } from "../../contract/history.ts";
 import type { SqliteRuns } from "./runs.ts";
 import type { SqliteStreams, StreamRow } from "./streams.ts";
 

@@ -1,10 +1,10 @@
 /** Runs of messages against a plain list: what is added, read in both directions, and deleted in any portions. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { anAppId } from "../../base/testing/ids.ts";
-import { ALL, batchOf, message } from "../testing/kit.ts";
-import { SCHEMA } from "./file.ts";
-import { SqliteHistory } from "./history.ts";
+import { anAppId } from "../../../base/testing/ids.ts";
+import { ALL, batchOf, message } from "../../testing/kit.ts";
+import { SCHEMA } from "../file.ts";
+import { SqliteHistory } from "../history.ts";
 import { SqliteRuns } from "./runs.ts";
 
 const TEXTS = ["", "a", '{"n":"Zoë \\"\\\\"}', "😀".repeat(3), "1,2;3\n4", "x".repeat(5000)];
