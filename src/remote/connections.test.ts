@@ -1,28 +1,22 @@
 /** Connections of workers: order, many calls at once, a server that is gone, bounds, and bytes that are no calls. */
-import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { connect, type Socket } from "node:net";
+import { statSync } from "node:fs";
 import { IS_FULL } from "../../test/support/slack.ts";
 import { nextTurn, retried } from "../../test/support/wait.ts";
 import { TooManyWaiting } from "../base/fair-queue.ts";
-import { anAppId } from "../base/testing/ids.ts";
 import { HistoryUnavailable } from "../history/contract/history.ts";
-import { historyFile } from "../history/sqlite/file.ts";
-import { batchOfWrites, creation, LIMITS, SPACE, textsIn, writeOf } from "../history/testing/created-kit.ts";
-import { ALL, appendTexts, batchOf, KEEP, numbers } from "../history/testing/kit.ts";
+import { appendTexts, batchOf, numbers } from "../history/testing/kit.ts";
 import { LeaseLost } from "../store/contract/leases.ts";
 import { StoreError, StoreUnreachable } from "../store/contract/store.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { VERSION } from "../version.ts";
 import { connectStore } from "./client.ts";
 import { decodeError, encodeError } from "./errors.ts";
-import { CALLS, encode, FrameWriter, HEADER_BYTES } from "./frames.ts";
+import { CALLS, encode, HEADER_BYTES } from "./frames.ts";
 import { REQUEST_MAX_BYTES } from "./limits.ts";
-import { HELLO, METHODS } from "./methods.ts";
+import { HELLO } from "./methods.ts";
+import { numberOf, rawClient } from "./testing/raw-client.ts";
 import { Served } from "./testing/served.ts";
-
-const APP = anAppId("app");
 
 const newFolder = newFolders();
 let folder: string;
@@ -32,28 +26,6 @@ beforeEach(async () => {
   served = await Served.open(folder);
 });
 afterEach(() => served.close());
-
-const numberOf = (part: string, name: string): number =>
-  METHODS.findIndex((method) => method.part === part && method.name === name);
-
-/** A client that speaks the protocol byte by byte. */
-async function rawClient(): Promise<{ socket: Socket; send: (value: unknown) => void; closed: Promise<void> }> {
-  const socket = connect(served.path);
-  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
-  socket.on("error", () => undefined);
-  await new Promise<void>((resolve) => socket.once("connect", resolve));
-  const writer = new FrameWriter({
-    write: (bytes) => {
-      socket.write(bytes);
-      return bytes.length;
-    },
-  });
-  const send = (value: unknown): void => {
-    writer.add(CALLS, encode(value));
-    writer.flush();
-  };
-  return { socket, send, closed };
-}
 
 describe("calls", () => {
   test("of one worker are done in their order, also without waiting for the one before", async () => {
@@ -194,7 +166,7 @@ describe("the server", () => {
       [good, { length: 3 }],
     ];
     for (const messages of first) {
-      const { socket, send, closed } = await rawClient();
+      const { socket, send, closed } = await rawClient(served.path);
       for (const message of messages) {
         if (Buffer.isBuffer(message)) socket.write(message);
         else send(message);
@@ -208,7 +180,7 @@ describe("the server", () => {
   test("survives random bytes in frames", async () => {
     const { store } = await served.worker();
     for (let round = 0; round < 30; round++) {
-      const { socket, send } = await rawClient();
+      const { socket, send } = await rawClient(served.path);
       send([1, HELLO, [VERSION, `w${round}`]]);
       const payload = encode([2, numberOf("store", "meta"), ["m"]]);
       for (let at = 4; at < payload.length; at += 5) payload[at] = Math.floor(Math.random() * 256);
@@ -220,7 +192,7 @@ describe("the server", () => {
   });
 
   test("reads frames in whatever pieces they arrive", async () => {
-    const { socket } = await rawClient();
+    const { socket } = await rawClient(served.path);
     const payload = encode([1, HELLO, [VERSION, "w"], 2, numberOf("store", "meta"), ["m"]]);
     const header = Buffer.alloc(HEADER_BYTES, CALLS);
     header.writeUInt32LE(payload.length);
@@ -235,7 +207,7 @@ describe("the server", () => {
   });
 
   test("refuses a worker of another version with a sentence", async () => {
-    const { socket, send } = await rawClient();
+    const { socket, send } = await rawClient(served.path);
     const answer = new Promise<Buffer>((resolve) => socket.once("data", resolve));
     send([1, HELLO, ["0.0.1", "w"]]);
     expect((await answer).toString("latin1")).toContain("this worker is Parley 0.0.1, and its stores are opened by");
@@ -243,10 +215,10 @@ describe("the server", () => {
   });
 
   test("ends the earlier connection of a worker that connects again, with what it has not read of it", async () => {
-    const earlier = await rawClient();
+    const earlier = await rawClient(served.path);
     earlier.send([1, HELLO, [VERSION, "same"]]);
     await new Promise<void>((resolve) => earlier.socket.once("data", () => resolve()));
-    const later = await rawClient();
+    const later = await rawClient(served.path);
     later.send([1, HELLO, [VERSION, "same"]]);
     await earlier.closed;
     later.socket.destroy();
@@ -255,7 +227,7 @@ describe("the server", () => {
   test("cuts a worker that does not read its responses, and serves the others", async () => {
     const { store } = await served.worker();
     await store.change((change) => change.putMeta("large", "x".repeat(4 * 1024 * 1024)));
-    const { socket, send, closed } = await rawClient();
+    const { socket, send, closed } = await rawClient(served.path);
     socket.pause();
     send([1, HELLO, [VERSION, "w"]]);
     for (let nr = 2; served.warnings.length === 0; nr++) {
@@ -286,7 +258,7 @@ describe("the server", () => {
       holdStill,
       warn: (text) => warnings.push(text),
     });
-    const { closed } = await rawClient();
+    const { closed } = await rawClient(served.path);
     await closed;
     expect(warnings).toEqual(["the connection of a worker to the stores has failed: no leases today"]);
     await server.close();
@@ -297,90 +269,5 @@ describe("the server", () => {
     const { serveStore } = await import("./server.ts");
     const serving = serveStore({ path: `/tmp/${"x".repeat(120)}`, store, history, holdStill, warn: () => undefined });
     await expect(serving).rejects.toThrow("too long for a socket");
-  });
-});
-
-describe("the history", () => {
-  test("that is rewound is announced to all workers", async () => {
-    const { history } = await served.worker();
-    await appendTexts(history, numbers(1, 2000));
-    await served.close();
-    const bytes = readFileSync(historyFile(folder));
-    bytes.fill(0xff, 16 * 4096);
-    writeFileSync(historyFile(folder), bytes);
-    served = await Served.open(folder);
-    const [one, other] = [(await served.worker()).history, (await served.worker()).history];
-    const notified = [one, other].map((each) => new Promise<void>((resolve) => each.onRewound(resolve)));
-    await expect(one.read(APP, "channel", ALL)).rejects.toBeInstanceOf(HistoryUnavailable);
-    await Promise.all(notified);
-    expect((await appendTexts(other, ["new"]))[0]?.offset).toBe(1);
-  });
-
-  test("a change of rules reaches all channels, also if there are many", async () => {
-    const { history } = await served.worker();
-    for (let i = 0; i < 450; i++) await history.open(APP, `c${i}`, KEEP);
-    await history.applyRules(APP, (channel) => (channel.endsWith("7") ? KEEP : undefined));
-    expect((await history.usage(APP)).streams).toBe(45);
-  });
-
-  test("a change of rules deletes streams of all channels without such a rule, also if there are many", async () => {
-    const { created } = (await served.worker()).history;
-    for (let i = 0; i < 450; i++)
-      await created.create(creation({ channel: `c${i}`, limits: { ...LIMITS, streams: 1000 } }));
-    await created.applyRules(SPACE, (channel) => channel.endsWith("7"));
-    expect(await created.list(SPACE, { limit: 1000 })).toHaveLength(45);
-  });
-
-  test("a write that lies in an earlier connection is settled as not stored, and never stored", async () => {
-    await served.history.created.create(creation());
-    const batch = batchOfWrites(writeOf(["late"]));
-    const earlier = await rawClient();
-    earlier.send([1, HELLO, [VERSION, "same"]]);
-    await new Promise<void>((resolve) => earlier.socket.once("data", () => resolve()));
-    const payload = encode([2, numberOf("created", "write"), [batch]]);
-    const header = Buffer.alloc(HEADER_BYTES, CALLS);
-    header.writeUInt32LE(payload.length);
-    earlier.socket.write(Buffer.concat([header, payload.subarray(0, -1)]));
-    const later = await rawClient();
-    later.send([1, HELLO, [VERSION, "same"]]);
-    await new Promise<void>((resolve) => later.socket.once("data", () => resolve()));
-    earlier.socket.write(payload.subarray(-1));
-    await earlier.closed;
-    later.socket.destroy();
-    expect(await served.history.created.settle(batch)).toBeUndefined();
-    expect(await textsIn(served.history.created)).toEqual([]);
-  });
-
-  test("of created streams is refused as a history is, while the server is gone, and settled when it is back", async () => {
-    const { created } = (await served.worker()).history;
-    await created.create(creation());
-    const batch = batchOfWrites(writeOf(["a"]));
-    await created.write(batch);
-    await served.stopServing();
-    await expect(created.settle(batch)).rejects.toBeInstanceOf(HistoryUnavailable);
-    await served.serve();
-    const fate = await retried("the server answers", () => created.settle(batch));
-    expect(fate).toMatchObject([{ outcome: "written" }]);
-  });
-
-  test("trimming follows the bytes that an application may have", async () => {
-    const { history } = await served.worker();
-    let max = Number.POSITIVE_INFINITY;
-    const trim = async (): Promise<number> => {
-      while (await history.trim(() => max));
-      return (await history.usage(APP)).messages;
-    };
-    await appendTexts(history, numbers(1, 10));
-    expect(await trim()).toBe(10);
-    max = 0;
-    expect(await trim()).toBe(0);
-    await appendTexts(history, numbers(1, 10));
-    max = Number.POSITIVE_INFINITY;
-    expect(await trim()).toBe(10);
-  });
-
-  test("a file is used by the server alone", async () => {
-    await served.worker();
-    expect(() => new Database(historyFile(folder)).run("CREATE TABLE x (y)")).toThrow("locked");
   });
 });

@@ -5,7 +5,7 @@
 import { bodyOf, messagesOf, type RunTexts } from "../../history/sqlite/stored/runs.ts";
 import type { Column, Kind, Row, Table } from "./cells.ts";
 import { COPYING, createdToPostgres, createdToSqlite } from "./created-steps.ts";
-import type { Step } from "./step.ts";
+import type { Converted, Step } from "./step.ts";
 import type { Pages, Reading, Tables } from "./tables.ts";
 
 const columns = (kind: Kind, ...names: string[]): Column[] => names.map((name) => ({ name, kind }));
@@ -51,12 +51,6 @@ const MESSAGE: readonly Column[] = [
 /** Adding up the streams is quicker than counting messages. */
 const counting = (source: Tables, statement: string) => async (): Promise<number> =>
   Number((await source.value(statement)) ?? 0);
-
-export interface Converted extends Pick<Step, "name" | "weight"> {
-  readonly table: Table;
-  readonly source: () => Pages;
-  readonly count: string;
-}
 
 const stepsFrom = (source: Tables, into: Tables, all: readonly Converted[]): Step[] =>
   all.map(({ table, source: rows, count, ...rest }) => ({

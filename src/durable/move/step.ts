@@ -17,3 +17,10 @@ export interface Step {
   /** How many the source has, about. */
   readonly count: () => Promise<number>;
 }
+
+/** A step of a table that the two databases lay out differently. */
+export interface Converted extends Pick<Step, "name" | "weight"> {
+  readonly table: Table;
+  readonly source: () => Pages;
+  readonly count: string;
+}

@@ -204,8 +204,8 @@ test("a stream that a restored copy has lost in part has other checks, and one t
   if (!page || page === "gone" || !at) throw new Error("the stream is not there");
   expect([page.stream.epoch, page.page.messages.length]).toEqual([at.epoch, 1]);
   expect(page.page.check).not.toBe(at.check);
-  const again = await restored.created.describe({ ...NAME, channel: "again" });
-  expect(again === "gone" ? again : again?.epoch).not.toBe(anew.epoch);
+  const recreated = await restored.created.describe({ ...NAME, channel: "again" });
+  expect(recreated === "gone" ? recreated : recreated?.epoch).not.toBe(anew.epoch);
   expect(await restored.created.describe({ ...NAME, channel: "late" })).toBeUndefined();
   await restored.close();
 });

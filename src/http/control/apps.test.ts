@@ -5,7 +5,6 @@ import type { ChannelRule } from "../../protocol/patterns/channel-rules.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { auditedChanges, guardOf, run } from "../testing/calls.ts";
 import { appEndpoints } from "./apps.ts";
-import { nodesWithout } from "./live/node-features.ts";
 
 /** The edits that a PATCH has made, and the code with which it was refused. */
 async function patched(
@@ -78,26 +77,4 @@ test("rules with streams that were there already need no node", async () => {
     expect((await patched({ channelRules }, true, { older, rules })).refusal).toBeUndefined();
   const more = [STREAMS, { ...STREAMS, pattern: "other" }];
   expect((await patched({ channelRules: more }, true, { older, rules })).refusal).toBe("conflict");
-});
-
-test("which nodes lack something: those that do not know the question, and those that do not answer", async () => {
-  const status = (nodeId: string, version = "0.2.0", worker?: number) => ({
-    nodeId,
-    version,
-    startedAt: 1,
-    ...(worker !== undefined && { worker }),
-  });
-  const has = (nodeId: string, worker?: number) => ({
-    nodeId,
-    features: ["streams", "later"],
-    ...(worker !== undefined && { worker }),
-  });
-  const ask = (answers: Readonly<Record<string, readonly object[]>>, isComplete = true) =>
-    nodesWithout({
-      gather: async (name, _payload, decode) => ({ answers: (answers[name] ?? []).map(decode), isComplete }),
-    })("streams");
-  expect(await ask({ features: [has("a"), has("b", 1)], node: [status("a"), status("b", "0.2.0", 1)] })).toEqual([]);
-  expect(await ask({ features: [has("a")], node: [status("a"), status("b", "0.1.0")] }, false)).toEqual(["b (0.1.0)"]);
-  expect(await ask({ features: [{ nodeId: "a", features: [] }], node: [status("a")] })).toEqual(["a (0.2.0)"]);
-  expect(await ask({ features: [has("a")], node: [status("a")] }, false)).toEqual(["a node that has not answered"]);
 });

@@ -29,7 +29,6 @@ import {
   whole,
 } from "../shared/schemas.ts";
 import { channelRules, rulesAsText, shownRule, shownRules, toRules } from "./channel-rule-schemas.ts";
-import type { NodesWithout } from "./live/node-features.ts";
 import { pageOf, paging } from "./paging.ts";
 
 const RESERVED_NAMES = ["www", "api", "admin", "docs", "static"];
@@ -165,7 +164,8 @@ interface AppParts {
   readonly clearDeleted: () => void;
   /** Resolves when the history and the streams that earlier rules have switched off are gone; false: that takes too long. */
   readonly rulesSettled: (app: AppId) => Promise<boolean>;
-  readonly nodesWithout: NodesWithout;
+  /** The nodes that lack it, as an operator knows them; none: every node has it. */
+  readonly nodesWithout: (feature: "streams") => Promise<readonly string[]>;
 }
 
 export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {

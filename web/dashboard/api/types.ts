@@ -279,38 +279,6 @@ export interface Refusal {
   readonly nodeId: string;
 }
 
-/** `data` has the newest period first. */
-export interface Usage {
-  readonly concurrentNow: number;
-  readonly plan: Plan;
-  readonly data: readonly UsedPeriod[];
-  /** Absent while it cannot be read. */
-  readonly history?: StoredHistory;
-  readonly streams?: StoredStreams;
-}
-
-/** What an application's streams hold. */
-export interface StoredStreams {
-  readonly count: number;
-  readonly messages: number;
-  readonly bytes: number;
-}
-
-/** What an application's channels have kept. */
-export interface StoredHistory {
-  /** Channels that have messages. */
-  readonly streams: number;
-  readonly messages: number;
-  readonly bytes: number;
-}
-
-export interface UsedPeriod {
-  readonly periodStartUnix: number;
-  readonly periodEndUnix: number;
-  readonly peakConcurrent: number;
-  readonly messagesUsed: number;
-}
-
 export interface Check {
   readonly name: string;
   readonly result: "passes" | "refuses" | "not reached";

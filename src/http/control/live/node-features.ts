@@ -7,7 +7,7 @@ import { lazily } from "../../../base/lazily.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { NODE_STATUS, nodeName } from "./nodes.ts";
 
-export type NodeFeature = "streams";
+type NodeFeature = "streams";
 
 /** The name of the request between nodes. */
 export const NODE_FEATURES = "features";
@@ -28,11 +28,9 @@ export interface HasFeatures {
 }
 
 /** The nodes that lack it, as an operator knows them; none: every node has it. */
-export type NodesWithout = (feature: NodeFeature) => Promise<readonly string[]>;
-
 export const nodesWithout =
-  (nodeRequests: Pick<NodeRequests, "gather">): NodesWithout =>
-  async (feature) => {
+  (nodeRequests: Pick<NodeRequests, "gather">) =>
+  async (feature: NodeFeature): Promise<readonly string[]> => {
     const [having, all] = await Promise.all([
       nodeRequests.gather(NODE_FEATURES, null, (value) => answer().parse(value)),
       nodeRequests.gather(NODE_STATUS, null, (value) => nodeName().parse(value)),

@@ -1,6 +1,7 @@
 /** How much history an application has stored and how much its streams hold, and how much they may. */
 import { patch } from "../../api/client.ts";
-import type { App, StoredHistory, StoredStreams } from "../../api/types.ts";
+import type { App } from "../../api/types.ts";
+import type { StoredHistory, StoredStreams } from "../../api/usage-types.ts";
 import { counted, MIB } from "../../drafts/rule-draft.ts";
 import { bytes } from "../../text/format.ts";
 import { ByteLimit } from "../../ui/byte-limit.tsx";

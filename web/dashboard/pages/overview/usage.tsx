@@ -2,7 +2,8 @@
 import { useSignal } from "@preact/signals";
 import type { PageParameters } from "../../address/router.ts";
 import { mayChange } from "../../api/session.ts";
-import type { App, Plan, Usage as Used, UsedPeriod } from "../../api/types.ts";
+import type { App, Plan } from "../../api/types.ts";
+import type { Usage as Used, UsedPeriod } from "../../api/usage-types.ts";
 import { currentApp } from "../../live/apps.ts";
 import { useLive } from "../../live/live.ts";
 import { day, percent, whole } from "../../text/format.ts";
