@@ -37,7 +37,7 @@ export class MeteredCreated implements CreatedStreamStore {
   ) {
     this.writes = metrics.counters(
       "parley_stream_writes_total",
-      "Writes over HTTP to channels with streams or history, by what became of them.",
+      "Writes over HTTP to channels with streams or history: written, duplicate, or why they were refused.",
     );
     this.messages = metrics.counter("parley_stream_messages_total", "Messages that such writes have stored.");
     this.bytes = metrics.counter("parley_stream_bytes_total", "Bytes of the messages that such writes have stored.");
@@ -82,7 +82,8 @@ export class MeteredCreated implements CreatedStreamStore {
     this.batches.inc();
     for (const [at, result] of results.entries()) {
       const { outcome } = result;
-      this.writes({ outcome: outcome === "written" || outcome === "duplicate" ? outcome : "refused" }).inc();
+      // As a label: not_found.
+      this.writes({ outcome: outcome.replaceAll(" ", "_") }).inc();
       const write = writes[at];
       if (write && "appended" in result) this.countStored(write.messages, result.appended);
     }

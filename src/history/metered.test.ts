@@ -46,7 +46,7 @@ test("writes over HTTP are counted with what became of them, and with what they 
   );
   await write(history.created, ["b", "c"], { producer: producer(0, 0) });
   const writes = (outcome: string): number => value(`writes_total{outcome="${outcome}"}`, "stream");
-  expect([writes("written"), writes("duplicate"), writes("refused")]).toEqual([1, 1, 1]);
+  expect([writes("written"), writes("duplicate"), writes("not_found")]).toEqual([1, 1, 1]);
   expect([value("messages_total", "stream"), value("batches_total", "stream")]).toEqual([3, 2]);
   const bytes = messagesFor(["a", "b", "c"]).reduce((sum, one) => sum + one.bytes, 0);
   expect([value("bytes_total", "stream"), value("messages_total")]).toEqual([bytes, 0]);

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { StreamCalls } from "../support/stream-calls.ts";
 import { found } from "../support/wait.ts";
 import { welcomed } from "../support/wire/connect.ts";
 import { parseExposition, type Scrape } from "./support/exposition.ts";
@@ -37,6 +38,9 @@ const ZERO_IS_GOOD = [
 ];
 
 let server: Server;
+let streams: StreamCalls;
+/** Ends the reader of a stream. */
+const reading = new AbortController();
 let before: Scrape;
 let after: Scrape;
 
@@ -67,6 +71,7 @@ async function traffic(): Promise<void> {
   await call(`${server.url}/v1?token=wrong`);
   await rest("/v1/peers/ann", undefined, "DELETE");
   await ann.closed();
+  await streams.append("answers/1", { body: '{"text":"hello"}' });
   ben.close();
   await ben.closed();
 }
@@ -83,7 +88,12 @@ async function scrapeWithLag(): Promise<Scrape> {
 
 beforeAll(async () => {
   server = await startParley();
-  const { publishableKey } = server.keys;
+  const { publishableKey, secretKey } = server.keys;
+  const rule = { pattern: "answers/**", stream: { seconds: 3600, bytes: 65_536 } };
+  await server.admin.must("PATCH", "/apps/demo", { channelRules: [rule] });
+  streams = new StreamCalls(server, secretKey);
+  await streams.create("answers/1", { body: "[0]" });
+  await streams.follow("answers/1", reading.signal);
   using stayer = await welcomed(server.url, `key=${publishableKey}`);
   await stayer.join("elsewhere");
   await traffic();
@@ -91,7 +101,10 @@ beforeAll(async () => {
   await traffic();
   after = await scrapeWithLag();
 });
-afterAll(() => server.stop());
+afterAll(() => {
+  reading.abort();
+  return server.stop();
+});
 
 /** An expression with Grafana's variables filled in. */
 const filled = (expr: string): string => expr.replaceAll("$__rate_interval", "1m").replaceAll("$job", ".+");
