@@ -44,6 +44,11 @@ export class Feed implements Follower, Sliced {
     return this.opened;
   }
 
+  /** For operators. */
+  get readerCount(): number {
+    return this.readers.size;
+  }
+
   get isEmpty(): boolean {
     return this.readers.size === 0;
   }
