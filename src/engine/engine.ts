@@ -243,6 +243,8 @@ export interface Engine {
    * it as a fault: they are not asked, and count as nodes that have not responded.
    */
   request(text: string, isNew?: boolean): Promise<NodeResponses>;
+  /** Whether another node of this name is there, as far as this one knows. */
+  knows(node: NodeName): boolean;
   /** Sends a text to one other node; unknown nodes and an outage are ignored. Texts to one node arrive in order, if they arrive. */
   notify(node: NodeName, text: string): void;
   close(): Promise<void>;

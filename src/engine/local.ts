@@ -255,6 +255,10 @@ class LocalEngine implements Engine {
     return { responses: new Map(found), isComplete: found.length === others.length };
   }
 
+  knows(node: NodeName): boolean {
+    return this.exchange.others(this.id).some(({ id }) => id === node);
+  }
+
   notify(node: NodeName, text: string): void {
     const other = this.exchange.others(this.id).find((one) => one.id === node);
     if (other) this.exchange.to(this.id, other, `${this.id} notify`, (one) => one?.notified(this.id, text));

@@ -14,6 +14,7 @@ function requestsWith(responses: Readonly<Record<string, string>> = {}, isComple
         sent.push(text);
         return { ...NONE, responses: new Map(Object.entries(responses)), isComplete };
       },
+      knows: () => false,
       notify: (node, text) => void notified.push([node, text]),
     },
     "own",
@@ -81,7 +82,7 @@ test("requests that 0.1.0 does not know are marked as new", async () => {
     asked.push([text, isNew]);
     return NONE;
   };
-  const requests = new NodeRequests({ request, notify: () => undefined }, "own");
+  const requests = new NodeRequests({ request, knows: () => false, notify: () => undefined }, "own");
   for (const name of ["node", "held-peers"]) await requests.gather(name, null, () => 0);
   expect(asked.map(([, isNew]) => isNew)).toEqual([false, true]);
 });

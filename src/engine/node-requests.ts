@@ -51,7 +51,7 @@ export class NodeRequests {
   private readonly receivers = new Map<string, Notified>();
 
   constructor(
-    private readonly engine: Pick<Engine, "request" | "notify" | "othersKnown">,
+    private readonly engine: Pick<Engine, "request" | "notify" | "knows" | "othersKnown">,
     readonly self: NodeName,
   ) {}
 
@@ -78,6 +78,11 @@ export class NodeRequests {
       answers: [own, ...others.filter((one) => one !== undefined)],
       isComplete: isComplete && !others.includes(undefined),
     };
+  }
+
+  /** Whether another node of this name is there, as far as this one knows. */
+  knows(node: NodeName): boolean {
+    return this.engine.knows(node);
   }
 
   notify(node: NodeName, name: string, payload: unknown): void {

@@ -251,6 +251,10 @@ export class ClusterEngine implements Engine {
     return this.parts.texts.request(text, isNew);
   }
 
+  knows(node: string): boolean {
+    return this.parts.nodes.known(node) !== undefined;
+  }
+
   notify(node: string, text: string): void {
     if (!this.isClosed) this.parts.texts.notify(node, text);
   }

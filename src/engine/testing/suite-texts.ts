@@ -59,6 +59,7 @@ export function texts(start: Start): void {
     const { nodes, nodeA, nodeB } = await start();
     await nodes.close(nodeB);
     await nodes.until(() => nodeA.gone.includes(nodeB.id));
+    expect(nodeA.engine.knows(nodeB.id)).toBeFalse();
     const { responses, isComplete } = await responsesTo(nodes, nodeA, "hello");
     expect([...responses.keys()]).toEqual(nodes.others(nodeA).map(({ id }) => id));
     expect(isComplete).toBeTrue();
@@ -81,6 +82,7 @@ export function texts(start: Start): void {
     const sent = ["one", "", "line\nline", "€".repeat(300_000), '"', "last"];
     for (const text of sent) nodeA.engine.notify(nodeB.id, text);
     nodeA.engine.notify("unknown", "lost");
+    expect([nodeB.id, "unknown", nodeA.id].map((name) => nodeA.engine.knows(name))).toEqual([true, false, false]);
     expect(await nodes.until(() => nodeB.notifications.length >= sent.length)).toBeTrue();
     await nodes.settle();
     expect(nodeB.notifications.map(([node, text]) => `${node} ${text.length}`)).toEqual(

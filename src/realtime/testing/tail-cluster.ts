@@ -90,6 +90,7 @@ export class TailCluster {
         );
         return { responses: new Map(answers), isComplete: true };
       },
+      knows: (node) => reachable().some(({ id }) => id === node),
       notify: (to, text) => {
         this.sent.push(text);
         if (!this.isLossy)
