@@ -7,6 +7,7 @@
  */
 import { BlockSweep } from "../access/admission/block-sweep.ts";
 import { ChangeAnnouncements } from "../access/admission/change-announcements.ts";
+import { EventSessionNames } from "../access/tokens/event-session.ts";
 import { RoomTokens } from "../access/tokens/room-token.ts";
 import { systemClock as clock, DOUBTED_STEP_MS } from "../base/clock.ts";
 import { Repeating } from "../base/repeating.ts";
@@ -130,6 +131,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     ...context,
     ...ofAccess,
     broadcast,
+    eventSessionNames: new EventSessionNames(vault),
     roomTokens,
     roomHooks,
     turn,

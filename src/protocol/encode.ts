@@ -4,7 +4,7 @@ import { MESSAGE_MAX_BYTES } from "./limits.ts";
 import { type Position, positionText } from "./position.ts";
 
 /** Additions to the protocol that this service has, so that clients need not guess from its version. */
-const FEATURES = JSON.stringify(["history", "state", "renew", "send-id"]);
+const FEATURES = JSON.stringify(["history", "state", "renew", "send-id", "events"]);
 
 const PONG = '{"type":"pong"}';
 
@@ -31,9 +31,11 @@ export function welcome(
   serverTime: number,
   metadataJson: string | undefined,
   connection: string,
+  session: string | undefined,
 ): string {
   const metadata = metadataJson === undefined ? "" : `,"metadata":${metadataJson}`;
-  return `{"type":"welcome","peerId":${JSON.stringify(peerId)},"expiresAt":${expiresAt},"serverTime":${serverTime},"maxMessageSize":${MESSAGE_MAX_BYTES},"features":${FEATURES},"connection":"${connection}"${metadata}}`;
+  const overHttp = session === undefined ? "" : `,"session":"${session}"`;
+  return `{"type":"welcome","peerId":${JSON.stringify(peerId)},"expiresAt":${expiresAt},"serverTime":${serverTime},"maxMessageSize":${MESSAGE_MAX_BYTES},"features":${FEATURES},"connection":"${connection}"${overHttp}${metadata}}`;
 }
 
 export const goingAway = (retryAfterMs: number): string => `{"type":"going_away","retryAfterMs":${retryAfterMs}}`;

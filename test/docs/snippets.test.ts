@@ -168,6 +168,10 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["", OWN],
   ],
   "docs/verify.md": [["", NAMES]],
+  "docs/without-websocket.md": Array.from({ length: 2 }, () => [
+    ["sh", "docs/without-websocket"] as const,
+    ["", "docs/without-websocket"] as const,
+  ]).flat(),
   "docs/webhooks.md": [
     ["sh", "docs/webhooks"],
     ["sh", "docs/webhooks"],

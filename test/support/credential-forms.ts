@@ -15,6 +15,7 @@ export const CREDENTIAL_FORMS: Readonly<Record<string, RegExp>> = {
   "host link": JWT,
   "stay token": ROOM_JWT,
   "lobby token": ROOM_JWT,
+  "session over HTTP": /\bes_[\w-]+\.[0-9a-z]+\.[\w-]{22}\.[\w-]{43}/,
   "upload address": PROOF,
   "recording link": PROOF,
   "signed bucket address": /X-Amz-(Signature|Security-Token)=\w/,

@@ -81,6 +81,7 @@ export const CREDENTIALS: readonly Credential[] = [
   { name: "stay token", entropy: HMAC_SHA256, lives: hours(CONNECT_TOKEN_MAX_SEC) },
   { name: "lobby token", entropy: HMAC_SHA256, lives: minutes(WAIT_MAX_SEC) },
   { name: "lobby ticket", entropy: ofHex(newTicket(1).replace(/\..*/, "")), lives: minutes(WAIT_MAX_SEC) },
+  { name: "session over HTTP", entropy: HMAC_SHA256, lives: "as long as the connection" },
   { name: "upload address", entropy: HMAC_SHA256, lives: hours(UPLOAD_ABANDONED_MS / 1000) },
   { name: "recording link", entropy: HMAC_SHA256, lives: hours(LINK_MAX_SECONDS) },
   {
@@ -127,6 +128,7 @@ export const DERIVED_KEYS: Readonly<Record<string, string | undefined>> = {
   "API keys of TURN credentials": "TURN API key",
   "connect tokens of rooms": "stay token",
   "links to recordings": "recording link",
+  "sessions of connections over HTTP": "session over HTTP",
   "webhooks of rooms: secret": "webhook secret",
   // A name: it opens nothing.
   "webhooks of rooms: id": undefined,

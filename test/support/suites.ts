@@ -7,7 +7,7 @@ import { join } from "node:path";
 const PROJECT = join(import.meta.dir, "../..");
 export const RAW = "test/conformance/raw";
 /** These test one process and not the service. */
-const ONE_PROCESS = ["frame-metrics", "metrics", "one-process", "shutdown"];
+const ONE_PROCESS = ["frame-metrics", "metrics", "one-process", "over-http", "shutdown"];
 export const RAW_WHOLE = [...new Bun.Glob("*.test.ts").scanSync(join(PROJECT, RAW))]
   .map((file) => file.slice(0, -".test.ts".length))
   .filter((name) => !ONE_PROCESS.includes(name))

@@ -90,7 +90,7 @@ export const welcomeFrame = (fields: Partial<Welcome> = {}): Welcome => ({
   expiresAt: null,
   serverTime: 1_700_000_000,
   maxMessageSize: 65_536,
-  features: ["history", "state", "renew", "send-id"],
+  features: ["history", "state", "renew", "send-id", "events"],
   connection: "c1",
   ...fields,
 });

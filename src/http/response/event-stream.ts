@@ -15,7 +15,7 @@ interface EventStreamParts {
   readonly ended: () => void;
 }
 
-const HEADERS = {
+export const EVENT_STREAM_HEADERS = {
   "Content-Type": "text/event-stream",
   "Cache-Control": "no-store",
   // nginx would collect the events before it sends them.
@@ -41,7 +41,7 @@ export class EventStream {
     // Nothing reads the body of a response to HEAD, so the stream would never end.
     if (call.request.method === "HEAD") {
       this.end();
-      return new Response(null, { headers: HEADERS });
+      return new Response(null, { headers: EVENT_STREAM_HEADERS });
     }
     const body = new ReadableStream<string>(
       {
@@ -63,7 +63,7 @@ export class EventStream {
     call.request.signal.addEventListener("abort", this.onAbort);
     if (until.aborted || call.request.signal.aborted) this.end();
     else this.beat();
-    return new Response(body, { headers: HEADERS });
+    return new Response(body, { headers: EVENT_STREAM_HEADERS });
   }
 
   /** Each text is JSON on one line. */

@@ -7,6 +7,7 @@ import { StoreFollower } from "../../access/admission/store-follower.ts";
 import { holderDigest } from "../../access/keys/address-digest.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import { decodeWithdrawn, type Withdrawn } from "../../access/keys/withdrawn.ts";
+import type { EventSessionNames } from "../../access/tokens/event-session.ts";
 import type { RoomTokens } from "../../access/tokens/room-token.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { type AppId, appOfSpace, spaceOf } from "../../base/ids.ts";
@@ -17,8 +18,9 @@ import { IdleCollection, processCpuMs, processHeapBytes } from "../../realtime/c
 import type { RoomHooks } from "../../realtime/connections/room-hooks.ts";
 import { RealtimeMetrics } from "../../realtime/counting/metrics.ts";
 import { Usage } from "../../realtime/counting/usage.ts";
+import { EventTopics } from "../../realtime/event-sockets/event-topics.ts";
 import type { Gateway, Room } from "../../realtime/frames/gateway.ts";
-import type { SocketData } from "../../realtime/frames/socket-handlers.ts";
+import type { SocketData, SocketEvents } from "../../realtime/frames/socket-handlers.ts";
 import type { Hub } from "../../realtime/hub.ts";
 import { Live } from "../../realtime/operators/live/live.ts";
 import type { Broadcast } from "../../realtime/state/socket.ts";
@@ -26,6 +28,7 @@ import type { Snapshot } from "../../store/contract/store.ts";
 import { guardedClock } from "../../telemetry/guarded-clock.ts";
 import type { NodeContext } from "./context.ts";
 import { connectEngine } from "./engine.ts";
+import { buildEvents, type Events } from "./events.ts";
 import type { TurnService } from "./turn.ts";
 
 export interface Realtime {
@@ -33,7 +36,9 @@ export interface Realtime {
   /** What operators see of channels and peers. */
   readonly live: Live;
   readonly gateway: Gateway;
-  readonly handlers: WebSocketHandler<SocketData>;
+  readonly handlers: WebSocketHandler<SocketData> & SocketEvents;
+  /** Connections over HTTP. */
+  readonly events: Events;
   /** Catches and counts what its callbacks throw. */
   readonly clock: Clock;
   /** Rate per secret key: REST requests, and the work of checking its tokens. */
@@ -56,6 +61,7 @@ interface RealtimeParts extends NodeContext {
   readonly room: Room;
   /** Writes to the sockets of the public listener. */
   readonly broadcast: Broadcast;
+  readonly eventSessionNames: EventSessionNames;
   /** Called when another node's changes have been read. */
   readonly snapshotLoaded: (snapshot: Snapshot) => void;
   /** Called when another node has taken something away, before the store is read. */
@@ -66,8 +72,7 @@ interface RealtimeParts extends NodeContext {
 const KICK_AFTER_MS = 250;
 
 export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
-  const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded, withdrawn, roomTokens, roomHooks } =
-    context;
+  const { config, log, store, metrics, faults, keyring, snapshotLoaded, withdrawn, roomTokens, roomHooks } = context;
   const clock = guardedClock(systemClock, faults);
   const usage = new Usage(store, clock, log);
   await usage.load();
@@ -106,6 +111,8 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   const perSecond = config.restRequestsPerSecond;
   const keyRate = context.throttle("key", perSecond, perSecond);
   const connects = context.throttle("connects", perMinute, perMinute / 60);
+  const realtimeMetrics = new RealtimeMetrics(metrics);
+  const topics = new EventTopics(context.broadcast);
   const { hub, gateway, handlers } = assembleRealtime({
     id,
     heldMembers: store.heldMembers,
@@ -115,9 +122,9 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     keyring,
     blocks,
     usage,
-    metrics: new RealtimeMetrics(metrics),
+    metrics: realtimeMetrics,
     faults,
-    broadcast,
+    broadcast: topics.broadcast,
     presenceTickMs,
     rates: { framesPerSecond, framesBurst },
     maxPendingBytes,
@@ -162,9 +169,22 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     "Direct messages that wait for such a peer.",
     () => hub.expectedBack.counts.sends,
   );
+  const { nodeRequests } = hub;
+  const names = context.eventSessionNames;
+  const events = buildEvents({
+    config,
+    faults,
+    metrics,
+    names,
+    topics,
+    handlers,
+    realtimeMetrics,
+    nodeRequests,
+    clock,
+  });
   const live = new Live(hub, clock, context.nodeId);
   const rates = { keyRate, connects };
-  return { hub, live, gateway, handlers, clock, ...rates, usage, blocks, roomTokens, engine, storeFollower };
+  return { hub, live, gateway, handlers, events, clock, ...rates, usage, blocks, roomTokens, engine, storeFollower };
 }
 
 /**

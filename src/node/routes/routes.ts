@@ -15,6 +15,7 @@ import { turnEndpoints } from "../../http/application/turn.ts";
 import { uploadEndpoints } from "../../http/application/uploads.ts";
 import { applicationWebhookEndpoints } from "../../http/application/webhooks.ts";
 import { sessionEndpoints } from "../../http/control/sessions.ts";
+import { eventsHandler } from "../../http/events/events.ts";
 import { type ApplicationGuards, applicationGuards } from "../../http/guards/application.ts";
 import { GuessPace } from "../../http/guards/guess-pace.ts";
 import { type MakeRates, MeetingRates } from "../../http/guards/meeting-rates.ts";
@@ -90,6 +91,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   });
   const publicRoutes: Routes = {
     "/v1": connectHandler(pipeline, realtime.gateway, parts.files),
+    "/v1/events": eventsHandler(pipeline, { gateway: realtime.gateway, ...realtime.events }),
     ...routesOf(pipeline, [healthEndpoint], { takesAnyHost: true }),
     ...routesOf(pipeline, realtimeApi),
     "/readyz": pipeline.handler(pipeline.route("/readyz", () => readyResponse(checks), { takesAnyHost: true })),

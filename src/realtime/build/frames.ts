@@ -16,7 +16,7 @@ import { Gateway, type Room } from "../frames/gateway.ts";
 import { MessageFrames } from "../frames/message-frames.ts";
 import { Renewals } from "../frames/renewals.ts";
 import { Replies } from "../frames/replies.ts";
-import { type SocketData, SocketHandlers } from "../frames/socket-handlers.ts";
+import { type SocketData, type SocketEvents, SocketHandlers } from "../frames/socket-handlers.ts";
 import type { ConnectionsBuilt } from "./connections.ts";
 import type { ControlBuilt } from "./control.ts";
 import type { MessagesBuilt } from "./messages.ts";
@@ -51,7 +51,7 @@ type FramesNeeds = Pick<StateBuilt, "emitter" | "rateWindow"> &
 
 export interface FramesBuilt {
   readonly gateway: Gateway;
-  readonly handlers: WebSocketHandler<SocketData>;
+  readonly handlers: WebSocketHandler<SocketData> & SocketEvents;
 }
 
 export function buildFrames(outside: FramesOutside, needs: FramesNeeds): FramesBuilt {

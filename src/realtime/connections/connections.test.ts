@@ -16,7 +16,7 @@ describe("a connection", () => {
       type: "welcome",
       serverTime,
       maxMessageSize: 65_536,
-      features: ["history", "state", "renew", "send-id"],
+      features: ["history", "state", "renew", "send-id", "events"],
       connection,
     };
     expect(token.received).toEqual([{ ...common, peerId: "ann", expiresAt: serverTime + 10 }]);

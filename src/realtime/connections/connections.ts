@@ -122,7 +122,7 @@ export class Connections {
     metrics.connects.inc();
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
     metrics.welcomes.inc();
-    socket.send(encode.welcome(peerId, expiresAt, Math.floor(nowMs / 1000), metadataJson, id));
+    socket.send(encode.welcome(peerId, expiresAt, Math.floor(nowMs / 1000), metadataJson, id, socket.session));
   }
 
   /** A connection of a room goes on with another token: the credentials of the one before end with that. Others get nothing again (protocol.md 2). */

@@ -2,7 +2,7 @@
  * Turns Bun's socket events into calls of the realtime parts. An exception that left a handler would end the process, so each of
  * them is a boundary: the socket that it happened on is closed with 1011.
  */
-import type { ServerWebSocket, WebSocketHandler } from "bun";
+import type { WebSocketHandler } from "bun";
 import { type Grant, keyIdOf } from "../../access/admission/admit.ts";
 import type { Address } from "../../base/address.ts";
 import { appOfSpace } from "../../base/ids.ts";
@@ -36,6 +36,22 @@ export interface PendingSocket {
 /** What a socket carries: its grant until it opens, then its connection; nothing if it was over the cap. */
 export type SocketData = PendingSocket | Connection | undefined;
 
+/** A socket as it comes from the runtime, or from event-sockets/. */
+export interface DataSocket extends Socket {
+  data: SocketData;
+}
+
+/** What a socket calls. None of them throws. */
+export interface SocketEvents {
+  open(ws: DataSocket): void;
+  message(ws: DataSocket, message: string | Buffer): void;
+  /** The client has sent a control frame. */
+  ping(ws: DataSocket): void;
+  pong(ws: DataSocket, payload: Buffer): void;
+  drain(ws: DataSocket): void;
+  close(ws: DataSocket, code: number, reason: string): void;
+}
+
 interface SocketHandlersParts {
   readonly boundary: Boundary;
   readonly connections: Connections;
@@ -62,8 +78,8 @@ export class SocketHandlers {
 
   constructor(private readonly parts: SocketHandlersParts) {}
 
-  /** Bun's handlers and limits for every socket. */
-  handlers(): WebSocketHandler<SocketData> {
+  /** Bun's handlers and limits for every WebSocket; other sockets call the same ones. */
+  handlers(): WebSocketHandler<SocketData> & SocketEvents {
     return {
       open: (ws) => {
         try {
@@ -127,7 +143,7 @@ export class SocketHandlers {
     };
   }
 
-  private opened(ws: ServerWebSocket<SocketData>): void {
+  private opened(ws: DataSocket): void {
     const pending = ws.data;
     if (!pending || pending instanceof Connection) return;
     const { grant, client } = pending;
@@ -143,7 +159,7 @@ export class SocketHandlers {
       return;
     }
     try {
-      const connection = this.parts.connections.connect(grant, ws as Socket, client);
+      const connection = this.parts.connections.connect(grant, ws, client);
       ws.data = connection;
       if (grant.seat) this.parts.roomHooks.connected(grant.seat, connection.id);
     } finally {
@@ -151,14 +167,14 @@ export class SocketHandlers {
     }
   }
 
-  private failed(ws: ServerWebSocket<SocketData>, event: string, error: unknown): void {
+  private failed(ws: DataSocket, event: string, error: unknown): void {
     const { boundary, faults } = this.parts;
     if (ws.data instanceof Connection) return boundary.connectionFailed("socket", ws.data, error, { event });
     faults.caught("socket", error, { event });
     safely(faults, "socket", () => ws.close(FAULT.code, FAULT.reason));
   }
 
-  private closed(ws: ServerWebSocket<SocketData>, code: number, reason: string): void {
+  private closed(ws: DataSocket, code: number, reason: string): void {
     const { connections, delivery, metrics } = this.parts;
     this.countClose(CLOSE_CODES.has(code) ? code : OTHER_CODE);
     if (!(ws.data instanceof Connection)) return;

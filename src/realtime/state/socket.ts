@@ -1,6 +1,8 @@
 /** What realtime needs of sockets and topics. In a node these are Bun's; tests use testing/fake-socket.ts. */
 
 export interface Socket {
+  /** Only connections over HTTP have one: with it their client sends frames. A credential. */
+  readonly session?: string;
   /** Bytes written, 0 if the socket is gone, -1 if they wait for the reader. */
   send(text: string): number;
   /** To the other subscribers of a topic. */

@@ -17,7 +17,7 @@ import { NO_ROOMS, type RoomHooks } from "../connections/room-hooks.ts";
 import { RealtimeMetrics } from "../counting/metrics.ts";
 import { Usage } from "../counting/usage.ts";
 import type { Gateway, Room } from "../frames/gateway.ts";
-import type { SocketData } from "../frames/socket-handlers.ts";
+import type { SocketData, SocketEvents } from "../frames/socket-handlers.ts";
 import type { Hub } from "../hub.ts";
 import { FakeServer } from "./fake-socket.ts";
 import { ROOM_TOKENS } from "./keys.ts";
@@ -56,7 +56,7 @@ export interface TestNode {
   readonly server: FakeServer;
   readonly hub: Hub;
   readonly gateway: Gateway;
-  readonly handlers: WebSocketHandler<SocketData>;
+  readonly handlers: WebSocketHandler<SocketData> & SocketEvents;
   readonly engine: Engine;
   readonly usage: Usage;
   readonly usageRows: MemoryUsage;

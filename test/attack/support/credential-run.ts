@@ -13,6 +13,7 @@ import { TailReader } from "../../support/tail.ts";
 import { connect } from "../../support/wire/connect.ts";
 import type { Wire } from "../../support/wire/wire.ts";
 import type { DoorParts } from "./doors.ts";
+import { talkOverHttp } from "./over-http.ts";
 import { Recorder } from "./recorder.ts";
 import { makeWebhooks } from "./webhooks.ts";
 
@@ -147,6 +148,9 @@ export class CredentialRun {
     await ann.request({ type: "publish", channel: CHANNEL, data: { hello: 1 } });
     await ann.request({ type: "send", to: peerId, data: { hello: 2 } });
     await other.until("direct");
+    const { session, secret } = await talkOverHttp(this.url, minted, CHANNEL);
+    this.has("session over HTTP", secret);
+    this.opens.set("frames over HTTP", session);
     // A token whose text is wrong, on the connection of another peer's key and on one that goes on.
     await ann.request({ type: "renew", token: altered(next) });
     await this.refused("connect", `/v1?token=${altered(minted)}`);

@@ -40,6 +40,8 @@ export function doorsOf({ url, room, upload, recording, expires }: DoorParts): R
   return {
     "connect with a key": (value) => own(`/v1?key=${query(value)}`),
     "connect with a token": (value) => own(`/v1?token=${query(value)}`),
+    "frames over HTTP": (value) =>
+      call(`${url}/v1/events?session=${query(value)}&n=1`, { method: "POST", body: "{}", headers: fromElsewhere() }),
     "secret key": (value) => own("/v1/usage", value.includes(":") ? value : `${value}:${value}`),
     "control plane": (value) => own("/api/internal/v1/apps", value),
     "session of the dashboard": (value) =>

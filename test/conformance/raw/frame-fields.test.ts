@@ -33,7 +33,7 @@ describe("welcome", () => {
       expiresAt: exp,
       serverTime: expect.any(Number) as unknown as number,
       maxMessageSize: 65_536,
-      features: expect.arrayContaining(["history", "state", "renew", "send-id"]),
+      features: expect.arrayContaining(["history", "state", "renew", "send-id", "events"]),
       connection: expect.stringMatching(/^[0-9a-z-]{3,32}$/),
       metadata: { ice: [1] },
     } as never);

@@ -1,5 +1,6 @@
 /** WebSocket handshakes byte for byte: a `Wire`, or the HTTP response that came instead. */
 import type { Socket } from "bun";
+import { attemptOverHttp } from "./over-http.ts";
 import { Wire, type WireEvent } from "./wire.ts";
 
 /** An HTTP response instead of an upgrade. */
@@ -28,8 +29,14 @@ const HANDSHAKE: Readonly<Record<string, string>> = {
   "Sec-WebSocket-Version": "13",
 };
 
+/** PARLEY_TEST_WIRE=http: connections go over HTTP, as far as they are about nothing that only WebSockets have. */
+const IS_OVER_HTTP = process.env.PARLEY_TEST_WIRE === "http";
+const isPlain = ({ path = "/v1", headers, answersPings = true }: ConnectOptions): boolean =>
+  path === "/v1" && headers === undefined && answersPings;
+
 /** Tries to connect: a connection, or the HTTP response that came instead. */
 export function attempt(url: string, options: ConnectOptions = {}): Promise<Wire | Refused> {
+  if (IS_OVER_HTTP && isPlain(options)) return attemptOverHttp(url, options);
   const { hostname, port, protocol } = new URL(url);
   const { path = "/v1", query = "", answersPings = true } = options;
   const { promise, resolve, reject } = Promise.withResolvers<Wire | Refused>();
