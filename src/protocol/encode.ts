@@ -61,7 +61,7 @@ export const idField = (id: string | undefined): string => (id === undefined ? "
 export const storedFields = (position: Position, time: number, id: string | undefined): string =>
   `,"pos":"${positionText(position)}","time":${time}${idField(id)}`;
 
-/** Of a message whose data is bytes of a stream, as a member of its frame. */
+/** Marks a message whose data is bytes of a stream: a member of its frame. */
 export const BASE64_FIELD = ',"encoding":"base64"';
 
 /** A stored message in a page of history: like its frame, without type and channel. */

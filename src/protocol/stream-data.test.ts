@@ -73,7 +73,7 @@ test("text stays readable: a long one is cut between characters", () => {
   expect(rows.map((row) => JSON.parse(row)).join("")).toBe("😀".repeat(40_000));
 });
 
-test("a reader of messages gets a string, and is told when it is base64", () => {
+test("a reader of messages gets a string, marked if it is base64", () => {
   expect(shownOf('"aGk="', "binary")).toEqual({ dataJson: '"aGk="', isBase64: true });
   expect(shownOf('"hi"', "text")).toEqual({ dataJson: '"hi"', isBase64: false });
   expect(shownOf('["/w=="]', "text")).toEqual({ dataJson: '"/w=="', isBase64: true });

@@ -28,7 +28,7 @@ export const PRODUCERS_PER_OWNER_MAX = 100;
 export const PRODUCERS_MAX = 1000;
 /** In a channel with history. Those of a created stream stay as long as it does. */
 export const PRODUCER_KEPT_MS = 7 * 24 * 3_600_000;
-/** For how long it is remembered that a stream has ended, for nodes that were not told. */
+/** For how long it is remembered that a stream has ended, for nodes that missed the announcement. */
 export const ENDED_KEPT_MS = 600_000;
 /** The last batch of a process that writes no more is forgotten. */
 export const WRITER_KEPT_MS = 24 * 3_600_000;

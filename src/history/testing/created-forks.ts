@@ -168,7 +168,7 @@ export function forkTests({ newHistory, wait }: SuiteContext): void {
     expect(await textsIn(store)).toEqual(["b"]);
   });
 
-  test("a fork copies at most so much, and counts", async () => {
+  test("a fork has a limit, and its messages count", async () => {
     const { created: store } = await newHistory();
     const limits = { ...LIMITS, streamBytes: 1e9, appBytes: 1e9 };
     await created(store, { limits });

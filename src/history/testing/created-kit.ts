@@ -65,7 +65,7 @@ export function writeOf(data: readonly string[], change: Partial<Write> = {}): W
   };
 }
 
-export const WRITER = randomBase36();
+const WRITER = randomBase36();
 
 export const batchOfWrites = (...writes: readonly Write[]) => ({ writer: WRITER, check: randomBase36(), writes });
 

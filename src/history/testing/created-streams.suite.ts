@@ -1,8 +1,7 @@
 /** The suite of every implementation of CreatedStreamStore: creation, writing, producers, and how streams end. Forks have a file of their own. */
 import { describe, expect, test } from "bun:test";
-import { streamSpaceOf } from "../../base/ids.ts";
 import { anAppId } from "../../base/testing/ids.ts";
-import { PRODUCERS_PER_OWNER_MAX } from "../contract/limits.ts";
+import { endTests } from "./created-ends.ts";
 import { forkTests } from "./created-forks.ts";
 import {
   batchOfWrites,
@@ -18,6 +17,7 @@ import {
   write,
   writeOf,
 } from "./created-kit.ts";
+import { producerTests } from "./created-producers.ts";
 import type { SuiteContext } from "./history.suite.ts";
 import { ALL, KEEP, message, readTexts, trimAll } from "./kit.ts";
 
@@ -47,8 +47,8 @@ function creationTests({ newHistory, reopen }: SuiteContext): void {
   test("a second creation is the first one if both agree, and a conflict otherwise", async () => {
     const { created: store } = await newHistory();
     const stream = await created(store, {}, ["a"]);
-    const again = await store.create(creation({}, ["b"]));
-    expect(again).toEqual({ outcome: "exists", stream, appended: [] });
+    const second = await store.create(creation({}, ["b"]));
+    expect(second).toEqual({ outcome: "exists", stream, appended: [] });
     const others = [
       { contentType: "text/plain" },
       { ttlSeconds: 5 },
@@ -71,7 +71,7 @@ function creationTests({ newHistory, reopen }: SuiteContext): void {
     expect(await later.usage(SPACE)).toMatchObject({ streams: 1, messages: 1 });
   });
 
-  test("an application has at most so many streams, and so many bytes in them", async () => {
+  test("an application has a limit of streams, and of bytes in them", async () => {
     const { created: store } = await newHistory();
     for (let at = 0; at < LIMITS.streams; at++) await created(store, { channel: `c${at}` });
     expect(outcomes([await store.create(creation({ channel: "more" }))])).toEqual(["too many streams"]);
@@ -233,206 +233,5 @@ function writeTests({ newHistory, reopen }: SuiteContext): void {
     expect((await toHistory(["c"], { producer: producer(0, 0) })).outcome).toBe("duplicate");
     expect((await toHistory(["d"], { producer: producer(0, 1) })).outcome).toBe("written");
     expect(await readTexts(history)).toEqual(["d"]);
-  });
-}
-
-function producerTests({ newHistory, wait }: SuiteContext): void {
-  test("a producer's writes are stored once, in the order of their numbers", async () => {
-    const { created: store } = await newHistory();
-    await created(store);
-    const send = (epoch: number, seq: number, text: string) => write(store, [text], { producer: producer(epoch, seq) });
-    expect(await send(0, 1, "x")).toEqual({ outcome: "gap", expected: 0 });
-    expect(await send(0, 0, "a")).toMatchObject({ outcome: "written", producerSeq: 0 });
-    expect(await send(0, 1, "b")).toMatchObject({ outcome: "written", producerSeq: 1 });
-    expect(await send(0, 0, "a")).toMatchObject({ outcome: "duplicate", producerSeq: 1, end: { offset: 2 } });
-    expect(await send(0, 3, "x")).toEqual({ outcome: "gap", expected: 2 });
-    expect(await send(1, 1, "x")).toEqual({ outcome: "bad epoch" });
-    expect(await send(1, 0, "c")).toMatchObject({ outcome: "written", producerSeq: 0 });
-    expect(await send(0, 2, "x")).toMatchObject({ outcome: "stale epoch", epoch: 1 });
-    expect(await textsIn(store)).toEqual(["a", "b", "c"]);
-    expect(await store.producers(NAME, 10)).toEqual([
-      { owner: "key", id: "p", epoch: 1, seq: 0, usedMs: expect.any(Number) },
-    ]);
-  });
-
-  test("the same name of another owner is another producer: nobody fences another", async () => {
-    const { created: store } = await newHistory();
-    await created(store);
-    expect((await write(store, ["a"], { producer: producer(5, 0) })).outcome).toBe("written");
-    expect((await write(store, ["b"], { producer: producer(0, 0, { owner: "ann" }) })).outcome).toBe("written");
-    expect((await write(store, ["c"], { producer: producer(5, 1) })).outcome).toBe("written");
-  });
-
-  test("a refused write does not count: the same number is accepted later", async () => {
-    const { created: store } = await newHistory();
-    await created(store);
-    const one = producer(0, 0);
-    expect((await write(store, [], { isMalformed: true, producer: one })).outcome).toBe("malformed");
-    expect(
-      (await write(store, ["x".repeat(2000)], { producer: one, limits: { ...LIMITS, streamBytes: 1000 } })).outcome,
-    ).toBe("stream full");
-    expect((await write(store, ["a"], { producer: one })).outcome).toBe("written");
-  });
-
-  test("the write that has closed a stream is repeated without an effect; another one is refused", async () => {
-    const { created: store } = await newHistory();
-    await created(store);
-    const close = (seq: number, data: readonly string[], epoch = 1) =>
-      write(store, data, { closes: true, producer: producer(epoch, seq) });
-    expect((await write(store, ["a"], { producer: producer(1, 0) })).outcome).toBe("written");
-    expect(await close(1, ["end"])).toMatchObject({ outcome: "written", isClosed: true });
-    expect(await close(1, ["another body"])).toMatchObject({ outcome: "duplicate", isClosed: true, producerSeq: 1 });
-    expect((await close(2, [])).outcome).toBe("closed");
-    expect((await write(store, ["x"], { producer: producer(0, 5) })).outcome).toBe("stale epoch");
-    expect(await textsIn(store)).toEqual(["a", "end"]);
-  });
-
-  test("one owner has at most so many producers in a stream", async () => {
-    const { created: store } = await newHistory();
-    await created(store);
-    const writes = Array.from({ length: PRODUCERS_PER_OWNER_MAX }, (_, at) =>
-      writeOf(["a"], { producer: producer(0, 0, { id: `p${at}` }) }),
-    );
-    for (const { outcome } of await store.write(batchOfWrites(...writes))) expect(outcome).toBe("written");
-    expect((await write(store, ["a"], { producer: producer(0, 0, { id: "more" }) })).outcome).toBe(
-      "too many producers",
-    );
-    expect((await write(store, ["a"], { producer: producer(0, 1, { id: "p7" }) })).outcome).toBe("written");
-    expect((await write(store, ["a"], { producer: producer(0, 0, { owner: "ann" }) })).outcome).toBe("written");
-  });
-
-  test("producers of a stream stay as long as it does, those of a history for a week", async () => {
-    const history = await newHistory();
-    const app = anAppId("app");
-    const toHistory = () =>
-      write(history.created, ["a"], { spaceId: app, keep: KEEP, producer: producer(3, 0), messages: [message()] });
-    await created(history.created, { idleSeconds: 30 * 86_400 });
-    await write(history.created, ["a"], { producer: producer(0, 0) });
-    expect((await toHistory()).outcome).toBe("written");
-    wait(8 * 86_400_000);
-    while (await history.created.expire());
-    expect(await history.created.producers({ spaceId: app, channel: "channel" }, 10)).toEqual([]);
-    expect((await history.created.producers(NAME, 10)).length).toBe(1);
-  });
-}
-
-function endTests({ newHistory, wait }: SuiteContext): void {
-  test("a deleted stream is not there, and one of its name begins anew", async () => {
-    const { created: store } = await newHistory();
-    const { epoch } = await created(store, {}, ["a"]);
-    await write(store, ["b"], { producer: producer(0, 0), seq: "5" });
-    expect(await store.delete(NAME)).toBe("deleted");
-    expect(await store.delete(NAME)).toBe("not found");
-    expect(await textsIn(store)).toBe("not found");
-    expect((await write(store, ["c"])).outcome).toBe("not found");
-    const again = await created(store, { contentType: "text/plain" });
-    expect(again).toMatchObject({ top: 0, isClosed: false, bytes: 0 });
-    expect(again.epoch).not.toBe(epoch);
-    expect(await store.producers(NAME, 10)).toEqual([]);
-    expect((await write(store, ["c"], { contentType: "text/plain", seq: "1" })).outcome).toBe("written");
-  });
-
-  test("a stream ends when it was not used for its time to live; reads, writes and uses begin it again", async () => {
-    const { created: store } = await newHistory();
-    await created(store, { ttlSeconds: 100 });
-    wait(60_000);
-    expect((await write(store, ["a"])).outcome).toBe("written");
-    wait(60_000);
-    await store.use(NAME);
-    wait(60_000);
-    expect(await textsIn(store)).toEqual(["a"]);
-    wait(41_000);
-    expect(await textsIn(store)).toBe("not found");
-    expect((await write(store, ["b"])).outcome).toBe("not found");
-    expect(await store.delete(NAME)).toBe("not found");
-    expect((await created(store)).top).toBe(0);
-  });
-
-  test("a stream ends at its time, and at the latest when it was idle for as long as its rule says", async () => {
-    const { created: store } = await newHistory();
-    await created(store, { expiresAtMs: Date.now() + 50_000 });
-    await created(store, { channel: "idle", ttlSeconds: 1000, idleSeconds: 100 });
-    wait(40_000);
-    await store.use(NAME);
-    await store.use({ spaceId: SPACE, channel: "idle" });
-    wait(15_000);
-    expect(await textsIn(store)).toBe("not found");
-    wait(70_000);
-    expect(await textsIn(store, "idle")).toEqual([]);
-    wait(20_000);
-    expect(await textsIn(store, "idle")).toBe("not found");
-  });
-
-  test("expired streams are removed, with their messages", async () => {
-    const history = await newHistory();
-    await created(history.created, { ttlSeconds: 10 }, ["a", "b"]);
-    await created(history.created, { channel: "stays" }, ["c"]);
-    wait(11_000);
-    while (await history.created.expire());
-    await trimAll(history);
-    expect(await history.usage(SPACE)).toMatchObject({ streams: 1, messages: 1 });
-    expect(await textsIn(history.created, "stays")).toEqual(["c"]);
-  });
-
-  test("what has changed lately is listed: writes, closing, deletion", async () => {
-    const { created: store } = await newHistory();
-    await created(store, { channel: "one" });
-    await created(store, { channel: "two" });
-    await created(store, { channel: "quiet" });
-    wait(60_000);
-    const write1 = await write(store, ["a"], { channel: "one", closes: true });
-    await store.delete({ spaceId: SPACE, channel: "two" });
-    const changes = new Map((await store.changes(20_000)).map(({ channel, now }) => [channel, now]));
-    if (write1.outcome !== "written") throw new Error(write1.outcome);
-    expect(changes.get("one")).toMatchObject({ top: 1, topCheck: write1.end.check, isClosed: true });
-    expect(changes.has("two")).toBeTrue();
-    expect(changes.get("two")).toBeUndefined();
-    expect(changes.has("quiet")).toBeFalse();
-  });
-
-  test("streams are listed by name, page by page, and found by a part of it", async () => {
-    const { created: store } = await newHistory();
-    for (const channel of ["a/1", "b/1", "a/2", "b%2"]) await created(store, { channel }, ["x"]);
-    await write(store, ["y"], { channel: "a/2", producer: producer(0, 0) });
-    await created(store, { spaceId: streamSpaceOf(anAppId("other")), channel: "foreign" });
-    const names = async (page: { after?: string; contains?: string; limit: number }) =>
-      (await store.list(SPACE, page)).map(({ channel }) => channel);
-    expect(await names({ limit: 3 })).toEqual(["a/1", "a/2", "b%2"]);
-    expect(await names({ limit: 3, after: "b%2" })).toEqual(["b/1"]);
-    expect(await names({ limit: 9, contains: "/1" })).toEqual(["a/1", "b/1"]);
-    expect(await names({ limit: 9, contains: "%" })).toEqual(["b%2"]);
-    const [, second] = await store.list(SPACE, { limit: 2 });
-    expect(second).toMatchObject({ channel: "a/2", top: 2, producers: 1, isClosed: false });
-  });
-
-  test("streams whose rule has ended are deleted, and those of a deleted application", async () => {
-    const history = await newHistory();
-    const store = history.created;
-    for (const channel of ["keep/1", "drop/1", "drop/2"]) await created(store, { channel }, ["x"]);
-    await created(store, { channel: "fork", fork: { source: "drop/1", at: "end", more: 0 } });
-    await store.applyRules(SPACE, (channel) => !channel.startsWith("drop/"));
-    expect(await textsIn(store, "drop/1")).toBe("not found");
-    expect(await textsIn(store, "keep/1")).toEqual(["x"]);
-    expect(await textsIn(store, "fork")).toEqual(["x"]);
-    expect(
-      (await store.changes(60_000))
-        .filter(({ now }) => !now)
-        .map(({ channel }) => channel)
-        .sort(),
-    ).toEqual(["drop/1", "drop/2"]);
-    await store.delete({ spaceId: SPACE, channel: "keep/1" });
-    await created(store, { channel: "drop/3" }, ["x"]);
-    const fork = { source: "drop/3", at: "end", more: 0 } as const;
-    await created(store, { channel: "drop/fork", fork, contentType: undefined });
-    await created(store, { channel: "keep/3" }, ["x"]);
-    await created(store, { channel: "drop/fork2", fork: { ...fork, source: "keep/3" }, contentType: undefined });
-    expect(await store.delete({ spaceId: SPACE, channel: "keep/3" })).toBe("deleted");
-    expect(await store.describe({ spaceId: SPACE, channel: "keep/3" })).toBe("gone");
-    await store.applyRules(SPACE, (channel) => !channel.startsWith("drop/"));
-    // Its last fork went with the rule: the name is free.
-    expect(await store.describe({ spaceId: SPACE, channel: "keep/3" })).toBeUndefined();
-    await store.applyRules(SPACE, () => false);
-    await trimAll(history);
-    expect(await history.usage(SPACE)).toMatchObject({ streams: 0, messages: 0, bytes: 0 });
   });
 }

@@ -11,7 +11,7 @@ export interface Retention {
 
 /** Channels that are streams: they exist from their creation over HTTP until they are deleted or expire. */
 export interface StreamRule {
-  /** A stream that nobody reads or writes for this long expires. */
+  /** A stream that is neither read nor written for this long expires. */
   readonly seconds: number;
   /** What one stream may hold. */
   readonly bytes: number;

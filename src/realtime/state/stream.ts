@@ -41,7 +41,7 @@ interface Waiting {
 
 export class Stream {
   state: "closed" | "opening" | "open" | "absent" | "ended" = "closed";
-  /** Of a created stream: what its messages are. */
+  /** What the messages of a created stream are. */
   form: DataForm = "json";
   /** A created stream that takes no more messages. */
   isClosed = false;

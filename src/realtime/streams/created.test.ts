@@ -68,8 +68,8 @@ test("a subscribe to a stream that does not exist is acked without a position; i
   expect(ann.take().find(({ type }) => type === "ack")?.pos).toBeUndefined();
   await world.create(["1"]);
   expect(ann.closeCode).toBe(1001);
-  const again = await world.subscribed("ann");
-  expect(again.take().find(({ type }) => type === "ack")?.pos).toMatch(/^[a-z0-9]+\.1\./);
+  const back = await world.subscribed("ann");
+  expect(back.take().find(({ type }) => type === "ack")?.pos).toMatch(/^[a-z0-9]+\.1\./);
 });
 
 test("what is written over HTTP reaches subscribers on every node, in order, with positions", async () => {

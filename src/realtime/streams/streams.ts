@@ -11,10 +11,9 @@
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { SpaceId } from "../../base/ids.ts";
-import type { Engine, Envelope, Stored } from "../../engine/engine.ts";
+import type { Engine, Envelope } from "../../engine/engine.ts";
 import type { CreatedStream } from "../../history/contract/created-streams.ts";
 import type { HistoryStore, Page, Range, StoredMessage } from "../../history/contract/history.ts";
-import { messageBytes } from "../../history/contract/size.ts";
 import { RingBudget } from "../../history/ring.ts";
 import * as encode from "../../protocol/encode.ts";
 import type { ChannelRule, Retention, StreamRule } from "../../protocol/patterns/channel-rules.ts";
@@ -32,6 +31,7 @@ import { GAP_WAIT_MS, READ_AGAIN_MS, READ_MAX_BYTES, READ_MAX_MESSAGES, TAIL_WAI
 import type { LoopShareParts } from "./loop-share.ts";
 import { ReadQueue } from "./read-queue.ts";
 import { StoreCalls } from "./store-calls.ts";
+import { storedMessage } from "./stored-message.ts";
 
 interface StreamsParts {
   readonly history: HistoryStore;
@@ -348,10 +348,4 @@ export class Streams {
     stream.end();
     this.parts.boundary.resync(channel);
   }
-}
-
-function storedMessage({ from, metadataJson, dataJson, id }: Envelope, stored: Stored): StoredMessage {
-  const { offset, check, time, connection } = stored;
-  const bytes = messageBytes({ from, metadataJson, dataJson, connection, id });
-  return { offset, check, time, from, metadataJson, dataJson, connection, id, bytes };
 }

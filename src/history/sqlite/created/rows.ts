@@ -188,7 +188,7 @@ export const endOf = (
   usedMs: number,
 ): number => Math.min(usedMs + Math.min(ttl_ms ?? idle_ms, idle_ms), expires_at ?? Number.MAX_SAFE_INTEGER);
 
-export const configOf = ({ type, ttl_ms, expires_at }: CreatedRow): StreamConfig => ({
+const configOf = ({ type, ttl_ms, expires_at }: CreatedRow): StreamConfig => ({
   contentType: type,
   ttlSeconds: ttl_ms === null ? undefined : ttl_ms / 1000,
   expiresAtMs: expires_at ?? undefined,
