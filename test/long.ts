@@ -34,6 +34,7 @@ export const LONG: readonly string[] = [
   "faults/webhook-restarts",
   "nodes/clustering-page",
   "nodes/history-rules",
+  "nodes/http-streams",
   "nodes/outages",
   "nodes/room-places",
   "nodes/starts",
@@ -42,5 +43,6 @@ export const LONG: readonly string[] = [
   "soak/soak",
   "verify/planted-history",
   "workers/full-bus",
+  "workers/http-streams",
   "workers/open-files",
 ].map((name) => `test/${name}.test.ts`);
