@@ -6,17 +6,16 @@ import type { CreatedStreams } from "../../realtime/streams/created.ts";
 import type { Streams } from "../../realtime/streams/streams.ts";
 import type { KeyTraffic } from "../../telemetry/key-traffic.ts";
 import type { Call } from "../request/call.ts";
-import { readBytes } from "../request/input.ts";
 import type { Endpoint, Method } from "../server/endpoint.ts";
 import type { AppAudit } from "../shared/audit.ts";
 import { pageAnswer } from "./answers.ts";
 import { append } from "./append.ts";
+import { bodyIn } from "./body.ts";
 import { type Caller, permit, permitManaging } from "./caller.ts";
 import { createStream } from "./create.ts";
 import type { Credentials } from "./credentials.ts";
 import { preflight } from "./cross-origin.ts";
 import { head } from "./head.ts";
-import { STREAM_BODY_MAX_BYTES } from "./limits.ts";
 import type { Live } from "./live/live.ts";
 import { STREAM_PATH, streamIn } from "./names.ts";
 import { keptOf, type StreamPages } from "./pages.ts";
@@ -70,7 +69,7 @@ export function streamEndpoints(parts: StreamParts): Endpoint[] {
   const { created, pages, live, keyTraffic } = parts;
   /** Not before the caller is admitted; afterwards the credential is checked again. */
   const bodyOf = async (call: Call, caller: Caller): Promise<{ body: Uint8Array; caller: Caller }> => {
-    const body = await readBytes(call.request, STREAM_BODY_MAX_BYTES);
+    const body = await bodyIn(call);
     return { body, caller: parts.credentials.recheck(caller) };
   };
   const count = ({ app, key }: Caller, messages: number): void => {

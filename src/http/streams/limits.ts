@@ -3,6 +3,9 @@ import { KIB } from "../../protocol/limits.ts";
 
 /** The body of a write. */
 export const STREAM_BODY_MAX_BYTES = 1024 * KIB;
+/** A longer body is read to its end before it is refused, if it has at most this much and comes within this time. */
+export const DISCARD_MAX_BYTES = 16 * 1024 * KIB;
+export const DISCARD_MAX_MS = 5000;
 /** What one response or one event carries, as messages count. */
 export const PAGE_MAX_BYTES = 256 * KIB;
 export const PAGE_MAX_MESSAGES = 1024;
@@ -25,7 +28,7 @@ export const SWEEP_EVERY_MS = 1000;
 /** How long a turn of the process may write to readers. */
 export const SLICE_MS = 5;
 /** Responses of long polls that a turn begins: most of their work is done after it. */
-export const SLICE_POLLS = 100;
+export const SLICE_POLLS = 50;
 /** A channel is followed for this long after its last reader: those of long polls come back at once. */
 export const FEED_KEPT_MS = 5000;
 
