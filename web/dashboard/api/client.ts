@@ -39,9 +39,10 @@ async function send<T>(url: string, method: Method, body?: object | string, sign
   noteServiceTime(response.headers.get("date"));
   const answer = await response.json().catch(() => undefined);
   if (response.ok) {
+    if (answer !== undefined) return answer as T;
+    signal?.throwIfAborted();
     // The connection was lost before all of the body had come.
-    if (answer === undefined && !signal?.aborted) throw new ApiError(0, "unreachable", unreachable());
-    return answer as T;
+    throw new ApiError(0, "unreachable", unreachable());
   }
   const { error = "internal_error", message = `The service answered ${response.status}.` } = answer ?? {};
   if (response.status === 401 && url.startsWith(ROOT)) signedOut("Your session has ended. Sign in again.");
