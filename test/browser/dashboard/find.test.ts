@@ -1,6 +1,7 @@
 /** Finding one's way: the application switcher, the command palette, tables that sort, lists as files, colours, and how fresh a page is. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { StreamCalls } from "../../support/stream-calls.ts";
 import { violations } from "../support/axe.ts";
 import { browserForTests, button, Dashboard, dialog, heading, toast } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
@@ -15,6 +16,10 @@ const server = await dashboardServer();
 const { world, backend, publishable } = await newShop(server, "shop");
 await Promise.all(Array.from({ length: APPS - 1 }, (_, at) => server.admin.createApp(`team-${at + 1}`)));
 await backend.room("standup");
+await server.admin.must("PATCH", `/apps/${world.app._id}`, {
+  channelRules: [{ pattern: "answers/*", stream: { seconds: 60, bytes: 65_536 } }],
+});
+await new StreamCalls(server, `${world.key.keyId}:${world.key.secret}`).create("answers/42");
 await world.member("chat/lobby", { sub: "alice", peerMetadata: { name: "Alice" } });
 await server.admin.createKey(world.app._id, { label: '=HYPERLINK("https://evil.example")' });
 
@@ -48,7 +53,7 @@ test("one of fifty applications is found by typing, and the same page of it open
 });
 
 test.each([1440, 360])(
-  "at %d px, the palette finds pages, applications, keys, channels, peers and rooms",
+  "at %d px, the palette finds pages, applications, keys, channels, peers, streams and rooms",
   async (width) => {
     await using dashboard = await signedIn(width);
     const page = await dashboard.page("/apps/shop");
@@ -64,6 +69,7 @@ test.each([1440, 360])(
       ["lobby", /^chat\/lobby channel of shop/],
       ["lic", /^alice Alice · peer of shop/],
       ["Alice", /^alice Alice · peer of shop/],
+      ["ers/42", /^answers\/42 stream of shop/],
       ["andu", /^standup room of shop/],
     ] as const) {
       await field.fill(typed);

@@ -1,7 +1,8 @@
-/** Channel rules, the history of a channel and what its members say about themselves, by clicking. Each change is checked in the API. */
+/** Channel rules, the history of a channel, streams and what its members say about themselves, by clicking. Each change is checked in the API. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 import type { ChannelRule } from "../../../src/protocol/patterns/channel-rules.ts";
+import { StreamCalls } from "../../support/stream-calls.ts";
 import { until } from "../../support/wait.ts";
 import { browserForTests, button, Dashboard, dialog, go, heading, link, row, toast } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
@@ -223,4 +224,56 @@ test("an operator who may only read sees rules and history, and cannot change th
   await heading(page, "chat/1").waitFor();
   await page.getByText("This channel has kept no message yet.").waitFor();
   await eventually(() => button(page, "Delete history …").count(), 0);
+});
+
+test("streams are found, read, followed and deleted; with readers, only after their name is typed", async () => {
+  const streams = new StreamCalls(server, `${world.key.keyId}:${world.key.secret}`);
+  await using dashboard = await open(server.adminToken, /404/);
+  const page = await dashboard.page("/apps/shop");
+  await setRules(CHAT);
+  await go(page, "Streams");
+  await page.getByText("This application has no streams.").waitFor();
+  await link(page, "channel rule").waitFor();
+  await setRules({ pattern: "docs/**", stream: { seconds: 3600, bytes: 65_536 }, graceSec: 0 });
+  await server.admin.must("PATCH", app, { consolePayloads: true });
+  await streams.create("docs/logo", { type: "image/png", body: Uint8Array.of(1, 2, 3) });
+  await streams.create("docs/page", { type: "text/plain", body: "first line\nsecond line" });
+  await go(page, "Channels");
+  await go(page, "Streams");
+  await row(page, "Streams", "docs/logo").getByText("image/png").waitFor();
+  await page.getByRole("searchbox").fill("page");
+  await row(page, "Streams", "docs/logo").waitFor({ state: "detached" });
+  await link(page, "docs/page").click();
+  await heading(page, "docs/page").waitFor();
+  await button(row(page, "Messages", "server"), "first line second line").click();
+  expect(await dialog(page, "Message from server").locator("pre").textContent()).toBe("first line\nsecond line");
+  await button(dialog(page, "Message from server"), "Close").click();
+
+  const numbered = { "Producer-Id": "worker-1", "Producer-Epoch": "0", "Producer-Seq": "0" };
+  await streams.append("docs/page", { type: "text/plain", body: "third", headers: numbered });
+  await row(page, "Messages", "third").waitFor();
+  await row(page, "Producers", "worker-1").getByText(world.key.keyId).waitFor();
+  await page.getByText("/v1/stream/docs/page?offset=-1&live=sse").waitFor();
+  await page.getByText("EventSource", { exact: true }).click();
+  await page.getByText("new EventSource(url)").waitFor();
+
+  const reading = new AbortController();
+  await streams.follow("docs/page", reading.signal);
+  const readers = page.locator(".stat").filter({ hasText: "HTTP readers" });
+  await readers.getByText("1", { exact: true }).waitFor();
+  await button(page, "Delete …").click();
+  const asked = dialog(page, "Delete the stream docs/page");
+  await asked.getByText("1 client reads it now.").waitFor();
+  expect(await button(asked, "Delete the stream").isDisabled()).toBe(true);
+  await asked.getByLabel(/^Type/).fill("docs/page");
+  await button(asked, "Delete the stream").click();
+  await toast(page, "docs/page is deleted.").waitFor();
+  reading.abort();
+  await link(page, "docs/logo").click();
+  await row(page, "Messages", "base64").getByText("AQID").waitFor();
+  await button(page, "Delete …").click();
+  await button(dialog(page, "Delete the stream docs/logo"), "Delete the stream").click();
+  await page.getByText("This application has no streams.").waitFor();
+  await page.goBack();
+  await page.getByText("There is no stream named “docs/logo”.").waitFor();
 });

@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import { Room } from "../../conformance/raw/support/rooms.ts";
 import type { Server } from "../../support/parley.ts";
+import { StreamCalls } from "../../support/stream-calls.ts";
 import { found } from "../../support/wait.ts";
 import { attempt } from "../../support/wire/connect.ts";
 import { longAudio } from "./playing.ts";
@@ -29,6 +30,7 @@ export interface Filled {
   readonly webhook: string;
 }
 
+const STREAMS = { pattern: "answers/**", stream: { seconds: 604_800, bytes: 1_048_576 } };
 const LONG_NAME = "Wolfeschlegelsteinhausenbergerdorff-Featherstonehaugh the Younger";
 
 /** Something on every page: a peer with metadata, a room with a recording and a meeting, a refusal, an operator. */
@@ -44,7 +46,13 @@ export async function fill(server: Server, { world, name, backend, publishable }
   left.wire.close();
   await server.admin.must("POST", "/operators", { name: "Carol", role: "read" });
   const rule = { pattern: "chat/*", history: { messages: 100, seconds: 604_800 }, graceSec: 30 };
-  await server.admin.must("PATCH", `/apps/${world.app._id}`, { channelRules: [rule, { pattern: "orders/**" }] });
+  await server.admin.must("PATCH", `/apps/${world.app._id}`, {
+    channelRules: [rule, { pattern: "orders/**" }, STREAMS],
+  });
+  const streams = new StreamCalls(server, `${world.key.keyId}:${world.key.secret}`);
+  await streams.create("answers/1", { body: '[{"text":"hello"}]' });
+  const producer = { "Producer-Id": "worker-1", "Producer-Epoch": "0", "Producer-Seq": "0" };
+  await streams.append("answers/1", { body: '{"text":"more"}', headers: producer });
   const { wire } = await world.member("chat/42", { sub: "alice", peerMetadata: { name: "Alice" } });
   await world.member("orders/eu", { sub: "bob" });
   wire.send({ type: "publish", channel: "chat/42", data: { text: "hello" } });
@@ -99,6 +107,8 @@ export function pagesOf(
     { name: "a new application", path: "/new-application", ready: "Create application" },
     { name: "channel rules", path: `${app}/rules?channel=chat%2F42`, ready: "cover it", polls: "/usage" },
     { name: "a new rule", path: `${app}/rules?add=1`, ready: "Grace in seconds" },
+    { name: "streams", path: `${app}/streams`, ready: "answers/1", polls: "/streams" },
+    { name: "a stream", path: `${app}/streams/answers%2F1`, ready: "worker-1", polls: "/streams/" },
     { name: "rooms", path: `${app}/rooms`, ready: "standup", polls: "/meetings" },
     { name: "a room", path: `${app}/rooms/standup`, ready: "Bob", polls: "/meetings/" },
     { name: "a new room", path: `${app}/rooms/~new`, ready: "Create room" },
