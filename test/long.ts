@@ -23,6 +23,7 @@ export const LONG: readonly string[] = [
   "browser/recordings/playback",
   "browser/recordings/recordings",
   "browser/recordings/seeking",
+  "browser/without-websocket",
   "client/package",
   "conformance/sdk/sdk.history",
   "defaults/places",

@@ -68,67 +68,70 @@ function faultsOf(seen: Seen, last: number, doubtful: ReadonlySet<number>): stri
   return faults;
 }
 
-test(`over ${RECONNECTS} reconnects, every message comes once and in order, or a gap is reported`, async () => {
-  const chance = new Chance(SEED);
-  const publisher = await Unlucky.start(service, undefined, new OfflineQueue());
-  const listeners = await Promise.all(
-    Array.from({ length: LISTENERS }, (_, at) => Unlucky.start(service, `listener${at}`)),
-  );
-  const records = listeners.map(({ parley }) =>
-    Object.fromEntries(KINDS.map((kind) => [kind, record(parley.channel(`${kind}/1`))])),
-  ) as unknown as Record<Kind, Seen>[];
-  await Promise.all(listeners.flatMap(({ parley }) => KINDS.map((kind) => parley.channel(`${kind}/1`).subscribed)));
-  // It must not get its own messages back, from whichever connection it has published them.
-  const own = record(publisher.parley.channel("kept/1"));
-  let last = 0;
-  let isOver = false;
-  const doubtful = new Set<number>();
-  const publishNext = async (): Promise<void> => {
-    const next = ++last;
-    const publishes = KINDS.map((kind) => publisher.parley.channel(`${kind}/1`).publish(next));
-    const results = await Promise.allSettled(publishes);
-    for (const [at, result] of results.entries())
-      if (result.status === "rejected") {
-        // Without history no one can tell.
-        expect([KINDS[at], result.reason.code]).toEqual(["bare", "connection_lost"]);
-        doubtful.add(next);
-      }
-  };
-  await publishNext();
-  const publishing = (async () => {
-    while (!isOver) await publishNext();
-  })();
-  const all = [publisher, ...listeners];
-  const reconnects = (): number => all.reduce((sum, { connects }) => sum + connects - 1, 0);
-  await Promise.all(
-    all.map(async (one) => {
-      while (reconnects() < RECONNECTS) await one.fail(chance);
-    }),
-  );
-  isOver = true;
-  await publishing;
-  await Promise.all(listeners.flatMap(({ parley }) => KINDS.map((kind) => parley.channel(`${kind}/1`).subscribed)));
-  do await publishNext();
-  while (doubtful.has(last));
-  await until("everyone has the last message", () =>
-    records.every((record) => KINDS.every((kind) => record[kind].at(-1) === last)),
-  );
-  const gaps = (kind: Kind): number => records.flatMap((one) => one[kind]).filter((entry) => entry === GAP).length;
-  console.log(
-    `seed ${SEED}: ${reconnects()} reconnects, ${last} messages per channel, gaps: ${KINDS.map((kind) => `${gaps(kind)} ${kind}`).join(", ")}; ${doubtful.size} doubtful`,
-  );
-  for (const [at, record] of records.entries())
-    for (const kind of KINDS)
-      expect([SEED, at, kind, faultsOf(record[kind], last, kind === "bare" ? doubtful : new Set())]).toEqual([
-        SEED,
-        at,
-        kind,
-        [],
-      ]);
-  expect(gaps("kept")).toBe(0);
-  expect([SEED, own]).toEqual([SEED, []]);
-  // A connection that ended before its subscription has none of its own.
-  expect(gaps("bare")).toBeGreaterThan(0);
-  expect(gaps("bare")).toBeLessThanOrEqual(reconnects());
-  await Promise.all(all.map((one) => one.close()));
-});
+test.each(["websocket", "http"] as const)(
+  "over %s, every message comes once and in order, or a gap is reported",
+  async (transport) => {
+    const chance = new Chance(SEED);
+    const publisher = await Unlucky.start(service, undefined, new OfflineQueue(), transport);
+    const listeners = await Promise.all(
+      Array.from({ length: LISTENERS }, (_, at) => Unlucky.start(service, `listener${at}`, undefined, transport)),
+    );
+    const records = listeners.map(({ parley }) =>
+      Object.fromEntries(KINDS.map((kind) => [kind, record(parley.channel(`${kind}/1`))])),
+    ) as unknown as Record<Kind, Seen>[];
+    await Promise.all(listeners.flatMap(({ parley }) => KINDS.map((kind) => parley.channel(`${kind}/1`).subscribed)));
+    // It must not get its own messages back, from whichever connection it has published them.
+    const own = record(publisher.parley.channel("kept/1"));
+    let last = 0;
+    let isOver = false;
+    const doubtful = new Set<number>();
+    const publishNext = async (): Promise<void> => {
+      const next = ++last;
+      const publishes = KINDS.map((kind) => publisher.parley.channel(`${kind}/1`).publish(next));
+      const results = await Promise.allSettled(publishes);
+      for (const [at, result] of results.entries())
+        if (result.status === "rejected") {
+          // Without history no one can tell.
+          expect([KINDS[at], result.reason.code]).toEqual(["bare", "connection_lost"]);
+          doubtful.add(next);
+        }
+    };
+    await publishNext();
+    const publishing = (async () => {
+      while (!isOver) await publishNext();
+    })();
+    const all = [publisher, ...listeners];
+    const reconnects = (): number => all.reduce((sum, { connects }) => sum + connects - 1, 0);
+    await Promise.all(
+      all.map(async (one) => {
+        while (reconnects() < RECONNECTS) await one.fail(chance);
+      }),
+    );
+    isOver = true;
+    await publishing;
+    await Promise.all(listeners.flatMap(({ parley }) => KINDS.map((kind) => parley.channel(`${kind}/1`).subscribed)));
+    do await publishNext();
+    while (doubtful.has(last));
+    await until("everyone has the last message", () =>
+      records.every((record) => KINDS.every((kind) => record[kind].at(-1) === last)),
+    );
+    const gaps = (kind: Kind): number => records.flatMap((one) => one[kind]).filter((entry) => entry === GAP).length;
+    console.log(
+      `seed ${SEED}: ${reconnects()} reconnects, ${last} messages per channel, gaps: ${KINDS.map((kind) => `${gaps(kind)} ${kind}`).join(", ")}; ${doubtful.size} doubtful`,
+    );
+    for (const [at, record] of records.entries())
+      for (const kind of KINDS)
+        expect([SEED, at, kind, faultsOf(record[kind], last, kind === "bare" ? doubtful : new Set())]).toEqual([
+          SEED,
+          at,
+          kind,
+          [],
+        ]);
+    expect(gaps("kept")).toBe(0);
+    expect([SEED, own]).toEqual([SEED, []]);
+    // A connection that ended before its subscription has none of its own.
+    expect(gaps("bare")).toBeGreaterThan(0);
+    expect(gaps("bare")).toBeLessThanOrEqual(reconnects());
+    await Promise.all(all.map((one) => one.close()));
+  },
+);

@@ -26,7 +26,7 @@ afterAll(async () => {
 test(`over ${KILLS} kills of the service, every published message is accepted once`, async () => {
   const tokens = await Promise.all(Array.from({ length: PUBLISHERS + 1 }, (_, at) => service.token(`peer${at}`)));
   const parleys = tokens.map(
-    (token) => new Parley({ url: service.url, token: () => token, queue: new OfflineQueue() }),
+    (token) => new Parley({ url: service.url, token: () => token, queue: new OfflineQueue(), transport: "websocket" }),
   );
   const channels = parleys.map((parley) => parley.channel<string>("kept/1"));
   const [reader, ...publishers] = channels as [Channel<string>, ...Channel<string>[]];

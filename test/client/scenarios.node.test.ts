@@ -40,11 +40,15 @@ describe("parley-client under Node", () => {
     await backstage.stop();
   });
 
-  for (const { name } of IS_FULL ? SCENARIOS : SAMPLE.filter((_, at) => isInSample(at + 1, 2)))
-    test(name, async () => {
+  const played = IS_FULL ? SCENARIOS : SAMPLE.filter((_, at) => isInSample(at + 1, 2));
+  for (const [name, transport] of [
+    ...played.map(({ name }) => [name, "websocket"] as const),
+    ...(IS_FULL ? SCENARIOS : SAMPLE).map(({ name }) => [name, "http"] as const),
+  ])
+    test(`${name}, over ${transport}`, async () => {
       const node = Bun.which("node");
       if (!node) throw new Error("these tests need Node 20 or later: there is no `node` on the PATH");
-      const child = Bun.spawn([node, join(folder, "runner.mjs"), name, JSON.stringify(backstage.facts)], {
+      const child = Bun.spawn([node, join(folder, "runner.mjs"), name, JSON.stringify(backstage.facts), transport], {
         cwd: PROJECT,
         stdio: ["ignore", "pipe", "pipe"],
       });

@@ -1,12 +1,15 @@
 /** The nginx examples: parsed by nginx itself, and those with TLS used in front of a real node. */
 import { describe, expect, test } from "bun:test";
+import { Parley } from "../../client/src/index.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { PING_EVERY_MS, REQUEST_HEAD_MAX_BYTES, SILENCE_MAX_MS } from "../../src/protocol/limits.ts";
 import { freePort } from "../../src/testing/ports.ts";
+import { startParley } from "../support/parley.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { scratch } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 import { changed, read } from "./support/files.ts";
-import { common, nginx, place, startNginx, withTls } from "./support/nginx.ts";
+import { common, nginx, place, startNginx, startPlainNginx, withTls } from "./support/nginx.ts";
 import { run } from "./support/program.ts";
 import { proxySuite } from "./support/proxy.ts";
 
@@ -62,6 +65,32 @@ describe("the nginx examples", () => {
       expect(await check(main(folder.path))).toEqual({ code: 0, output: "" });
       const wrong = changed(main(folder.path), ["zone parley 64k", "zone parley"]);
       expect((await check(wrong)).code).not.toBe(0);
+    }
+  });
+});
+
+describe.skipIf(!nginx)("a nginx that passes no WebSockets on", () => {
+  test("parley-client connects over HTTP, and messages pass both ways at once", async () => {
+    const node = await startParley();
+    const proxy = await startPlainNginx(Number(new URL(node.url).port));
+    const key = node.keys.publishableKey;
+    const clients = [new Parley({ url: proxy.url, key }), new Parley({ url: node.url, key })] as const;
+    try {
+      const heard = clients.map((client) => {
+        const messages: unknown[] = [];
+        client.channel("chat/1").on("message", ({ data }) => messages.push(data));
+        return messages;
+      });
+      await Promise.all(clients.map((client) => client.channel("chat/1").subscribed));
+      expect(clients.map(({ status }) => status.transport)).toEqual(["http", "websocket"]);
+      for (const [at, client] of clients.entries())
+        for (let number = 0; number < 20; number++) await client.channel("chat/1").publish([at, number]);
+      await until("all have come", () => heard.every(({ length }) => length === 20));
+      expect(heard).toEqual([1, 0].map((from) => Array.from({ length: 20 }, (_, number) => [from, number])));
+    } finally {
+      for (const client of clients) client.close();
+      await proxy.stop();
+      await node.stop();
     }
   });
 });

@@ -168,10 +168,14 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["", OWN],
   ],
   "docs/verify.md": [["", NAMES]],
-  "docs/without-websocket.md": Array.from({ length: 2 }, () => [
-    ["sh", "docs/without-websocket"] as const,
-    ["", "docs/without-websocket"] as const,
-  ]).flat(),
+  "docs/without-websocket.md": [
+    ["sh", "docs/without-websocket"],
+    ["", "docs/without-websocket"],
+    ["sh", "docs/without-websocket"],
+    ["", "docs/without-websocket"],
+    ["js", "docs/without-websocket-clients"],
+    ["js", "docs/without-websocket-clients"],
+  ],
   "docs/webhooks.md": [
     ["sh", "docs/webhooks"],
     ["sh", "docs/webhooks"],

@@ -19,9 +19,11 @@ playedIn(
   "Firefox",
   launchFirefox,
   SCENARIOS.filter((one) => !isCrowd(one)),
-  LOST_NETWORK,
+  { reports: LOST_NETWORK },
 );
-playedIn("a Firefox that does not delay WebSockets", launchEagerFirefox, SCENARIOS.filter(isCrowd), LOST_NETWORK);
+playedIn("a Firefox that does not delay WebSockets", launchEagerFirefox, SCENARIOS.filter(isCrowd), {
+  reports: LOST_NETWORK,
+});
 
 type InPage = { readonly page: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> };
 

@@ -55,6 +55,7 @@ async function connect(options, channel) {
   client = new SignallingClient({
     ...credential(options),
     ...(options.recovers && { webSocketFactory: recovering({ onGap }) }),
+    ...(options.isOverHttp && { webSocketFactory: await overHttp(options) }),
   });
   client.on("state-change", ({ from, to }) => happened("state", { from, to }));
   client.on("message", ({ from, data }) => happened("message", { from, data }));
@@ -66,6 +67,12 @@ async function connect(options, channel) {
   await client.connect();
   await client.subscribe(channel);
   return (await welcome).peerId;
+}
+
+/** As the service's own file has it. */
+async function overHttp({ url }) {
+  const { HttpSocket } = await import(`${url.replace(/^ws/, "http")}/client.js`);
+  return (address) => new HttpSocket(address);
 }
 
 /** How a refused connect ends. */

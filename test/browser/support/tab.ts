@@ -12,6 +12,8 @@ export interface Credential {
   readonly firstSeconds?: number;
   /** With examples/sdk-recovery; SignallingClient only. */
   readonly recovers?: true;
+  /** With HttpSocket; SignallingClient only. */
+  readonly isOverHttp?: true;
 }
 
 type InPage = { readonly tab: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> };

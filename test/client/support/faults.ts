@@ -1,5 +1,5 @@
 /** A client behind a network of its own, which fails at random moments. */
-import { Parley, type ParleyOptions } from "../../../client/src/index.ts";
+import { Parley, type Transport } from "../../../client/src/index.ts";
 import type { OfflineQueue } from "../../../client/src/queue.ts";
 import { NetworkProxy } from "../../support/network-proxy.ts";
 import type { Chance } from "../../support/random.ts";
@@ -17,12 +17,18 @@ export class Unlucky {
   }
 
   /** Without a peer id: with the publishable key, so that each connection is another peer. */
-  static async start(service: Service, peerId?: string, queue?: OfflineQueue): Promise<Unlucky> {
+  static async start(
+    service: Service,
+    peerId?: string,
+    queue?: OfflineQueue,
+    transport: Transport = "websocket",
+  ): Promise<Unlucky> {
     const proxy = await NetworkProxy.to(service.port);
     const url = `http://127.0.0.1:${proxy.port}`;
     const token = peerId === undefined ? "" : await service.token(peerId);
-    const options: ParleyOptions = token ? { url, token: () => token } : { url, key: service.publishableKey };
-    return new Unlucky(new Parley(queue ? { ...options, queue } : options), proxy);
+    const credential = token ? { token: () => token } : { key: service.publishableKey };
+    // A WebSocket that is cut soon would count as blocked.
+    return new Unlucky(new Parley({ url, transport, ...credential, ...(queue && { queue }) }), proxy);
   }
 
   /** One fault, and usually the time to come back. */

@@ -2,10 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
+import type { Transport } from "../../../client/src/index.ts";
 import type { Facts } from "../scenarios/stage.ts";
 import { Backstage } from "./backstage.ts";
 
-type InPage = { readonly play: (name: string, facts: Facts) => Promise<void> };
+type InPage = { readonly play: (name: string, facts: Facts, transport: Transport) => Promise<void> };
 
 const PAGE = '<!doctype html><title>scenarios</title><script type="module" src="/page.js"></script>';
 
@@ -14,9 +15,9 @@ export function playedIn(
   name: string,
   launch: () => Promise<Browser>,
   scenarios: readonly { readonly name: string }[],
-  reports?: RegExp,
+  { reports, transport = "websocket" }: { readonly reports?: RegExp; readonly transport?: Transport } = {},
 ): void {
-  describe(`parley-client in ${name}`, () => {
+  describe(`parley-client in ${name} over ${transport}`, () => {
     let backstage: Backstage;
     let browser: Browser;
 
@@ -45,9 +46,10 @@ export function playedIn(
         });
         try {
           await page.goto(backstage.url, { waitUntil: "load" });
-          await page.evaluate(([one, facts]) => (globalThis as unknown as InPage).play(one, facts), [
+          await page.evaluate(([one, facts, how]) => (globalThis as unknown as InPage).play(one, facts, how), [
             name,
             backstage.facts,
+            transport,
           ] as const);
           expect(faults).toEqual([]);
         } finally {

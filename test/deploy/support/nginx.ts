@@ -48,10 +48,34 @@ export function withTls(path: string, folder: string, port: number, nodes: reado
 }
 
 export async function startNginx(path: string, nodes: readonly number[]): Promise<RunningProxy> {
-  const folder = tempFolder();
   const port = await freePort();
-  const url = `https://127.0.0.1:${port}`;
-  const running = new Running([nginx ?? "nginx", "-c", place(folder, withTls(path, folder, port, nodes))]);
+  return start(`https://127.0.0.1:${port}`, (folder) => withTls(path, folder, port, nodes));
+}
+
+/** As it is often found: `proxy_pass` and nothing else, so that it passes no WebSockets on, and collects responses. */
+export async function startPlainNginx(node: number): Promise<RunningProxy> {
+  const port = await freePort();
+  return start(
+    `http://127.0.0.1:${port}`,
+    (folder) => `daemon off;
+${process.getuid?.() === 0 ? "user root;" : ""}
+pid ${folder}/pid;
+error_log ${folder}/error.log emerg;
+events {}
+http {
+  access_log ${folder}/access.log;
+  server {
+    listen 127.0.0.1:${port};
+    location / { proxy_pass http://127.0.0.1:${node}; }
+  }
+}
+`,
+  );
+}
+
+async function start(url: string, main: (folder: string) => string): Promise<RunningProxy> {
+  const folder = tempFolder();
+  const running = new Running([nginx ?? "nginx", "-c", place(folder, main(folder))]);
   await until(`nginx: ${running.output}`, async () => {
     if (running.hasEnded) throw new Error(`nginx ended: ${running.output}`);
     return answers(url);

@@ -49,6 +49,7 @@ export async function connect(input: Input, wanted: Wanted): Promise<Talk> {
   const failure = (error: unknown): unknown => failureOf(error, { input, origin }, credential, wanted);
   const given = await clientCredential(input, credential, wanted);
   const client = new Parley({ url, ...given, ...socketsOf(input, url), ...(wanted.queue && { queue: wanted.queue }) });
+  noteTransport(client, origin);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const end = client.on("status", ({ state, error }) => {
     if (state === "connected") resolve();
@@ -197,6 +198,15 @@ const stderr = new LineWriter(Bun.stderr);
 export function note(message: string, flags: Talk["flags"] = new Map()): Promise<void> {
   stderr.add(`parley: ${escaped(asTyped(message, flags))}\n`);
   return stderr.done();
+}
+
+/** Says, once, that something between here and the service blocks WebSockets: what is sent takes a little longer then. */
+function noteTransport(client: Parley, origin: string): void {
+  const end = client.on("status", ({ transport }) => {
+    if (transport !== "http") return;
+    end();
+    void note(`WebSockets to ${origin} are blocked; connected over HTTP instead`);
+  });
 }
 
 /** Says when the connection is lost, once per outage, and what else goes wrong meanwhile. */
