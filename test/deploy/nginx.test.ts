@@ -1,5 +1,5 @@
 /** The nginx examples: parsed by nginx itself, and those with TLS used in front of a real node. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Parley } from "../../client/src/index.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { PING_EVERY_MS, REQUEST_HEAD_MAX_BYTES, SILENCE_MAX_MS } from "../../src/protocol/limits.ts";
@@ -12,6 +12,8 @@ import { changed, read } from "./support/files.ts";
 import { common, nginx, place, startNginx, startPlainNginx, withTls } from "./support/nginx.ts";
 import { run } from "./support/program.ts";
 import { proxySuite } from "./support/proxy.ts";
+
+setDefaultTimeout(60_000);
 
 if (!nginx) console.log("nginx is not here: its examples are only read (apt-get install nginx)");
 
