@@ -1,5 +1,5 @@
 /** Created streams, which the two databases keep with the same values: PostgreSQL has some of them once more, to find and to add them up. */
-import { mediaTypeOf } from "../../protocol/stream-data.ts";
+import { mediaTypeOf } from "../../protocol/streams/data.ts";
 import type { Column, Kind, Table } from "./cells.ts";
 import type { Converted } from "./step.ts";
 import type { Pages, Tables } from "./tables.ts";

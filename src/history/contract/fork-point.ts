@@ -1,6 +1,6 @@
 /** Where a fork begins, in messages of its source; the same for all stores. */
 import type { Position } from "../../protocol/position.ts";
-import { bytesOf, dataFormOf, messagesOf } from "../../protocol/stream-data.ts";
+import { bytesOf, dataFormOf, messagesOf } from "../../protocol/streams/data.ts";
 import type { CreatedStream, ForkPoint } from "./created-streams.ts";
 
 /** The last offset of the source that its position names, if the check there is `checkAt`'s; `undefined`: it is no position of the source. */

@@ -7,7 +7,7 @@ import { HistoryUnavailable, type Page, type StoredMessage } from "../../history
 import { Problem } from "../../protocol/codes.ts";
 import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
 import { type Position, positionText } from "../../protocol/position.ts";
-import { parsePlace } from "../../protocol/stream-offset.ts";
+import { parsePlace } from "../../protocol/streams/offset.ts";
 import type { HistoryPageRequest } from "../../realtime/streams/page-request.ts";
 import type { HistoryPages } from "../../realtime/streams/pages.ts";
 import { NOT_HERE } from "../../realtime/streams/texts.ts";

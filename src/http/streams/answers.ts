@@ -1,6 +1,6 @@
 /** Answers to reads, and the headers that the protocol gives them. */
 import type { Position } from "../../protocol/position.ts";
-import { offsetText } from "../../protocol/stream-offset.ts";
+import { offsetText } from "../../protocol/streams/offset.ts";
 import { bodyOf, bodyType } from "./bodies.ts";
 import { type Caller, isPublic } from "./caller.ts";
 import type { StreamPage } from "./pages.ts";

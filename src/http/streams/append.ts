@@ -2,7 +2,7 @@
 import type { Producer } from "../../history/contract/created-streams.ts";
 import type { WriteOutcome } from "../../history/stream-writes.ts";
 import { type Code, Problem } from "../../protocol/codes.ts";
-import { dataFormOf, messagesOf } from "../../protocol/stream-data.ts";
+import { dataFormOf, messagesOf } from "../../protocol/streams/data.ts";
 import type { CreatedStreams, Kept, WriteRequest } from "../../realtime/streams/created.ts";
 import type { Call } from "../request/call.ts";
 import { inHistory } from "../shared/history-pages.ts";

@@ -1,7 +1,7 @@
 /** What readers get of stored messages: the bytes that were written, or the messages as in pages of history; whole, or as events. */
 import type { StoredMessage } from "../../history/contract/history.ts";
 import * as encode from "../../protocol/encode.ts";
-import { bytesOf, type DataForm, shownOf } from "../../protocol/stream-data.ts";
+import { bytesOf, type DataForm, shownOf } from "../../protocol/streams/data.ts";
 import type { View } from "./read-query.ts";
 
 type Messages = readonly StoredMessage[];

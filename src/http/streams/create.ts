@@ -4,7 +4,7 @@ import type { CreatedStream, Creating, ForkPoint } from "../../history/contract/
 import { randomBase36 } from "../../history/contract/random.ts";
 import { type Code, Problem } from "../../protocol/codes.ts";
 import type { StreamRule } from "../../protocol/patterns/channel-rules.ts";
-import { dataFormOf, messagesOf } from "../../protocol/stream-data.ts";
+import { dataFormOf, messagesOf } from "../../protocol/streams/data.ts";
 import type { CreatedStreams, Kept } from "../../realtime/streams/created.ts";
 import type { Call } from "../request/call.ts";
 import { inHistory } from "../shared/history-pages.ts";

@@ -5,7 +5,7 @@ import { isPlaceOf } from "../../history/contract/fork-point.ts";
 import type { StoredMessage } from "../../history/contract/history.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Position } from "../../protocol/position.ts";
-import { type DataForm, dataFormOf } from "../../protocol/stream-data.ts";
+import { type DataForm, dataFormOf } from "../../protocol/streams/data.ts";
 import type { CreatedStreams, Kept, Reading } from "../../realtime/streams/created.ts";
 import type { ReadQueue } from "../../realtime/streams/read-queue.ts";
 import { inHistory } from "../shared/history-pages.ts";

@@ -1,7 +1,7 @@
 /** What a read asks for: from where, as what, and whether it waits. */
 import { Problem } from "../../protocol/codes.ts";
 import type { Position } from "../../protocol/position.ts";
-import { parsePlace, START } from "../../protocol/stream-offset.ts";
+import { parsePlace, START } from "../../protocol/streams/offset.ts";
 import type { Call } from "../request/call.ts";
 import { queryOf } from "../request/query.ts";
 

@@ -12,7 +12,7 @@ import type { StoredMessage, StreamState } from "../../history/contract/history.
 import { Ring, type RingBudget } from "../../history/ring.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
-import type { DataForm } from "../../protocol/stream-data.ts";
+import type { DataForm } from "../../protocol/streams/data.ts";
 import type { Channel } from "./channel.ts";
 import { AHEAD_MAX_BYTES, AHEAD_MAX_MESSAGES } from "./limits.ts";
 

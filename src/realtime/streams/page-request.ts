@@ -1,7 +1,7 @@
 /** What is asked for of a channel's history, in a frame or a REST query; whether the position is of this stream is found out in pages.ts. */
 import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
 import type { Position } from "../../protocol/position.ts";
-import { parsePlace } from "../../protocol/stream-offset.ts";
+import { parsePlace } from "../../protocol/streams/offset.ts";
 
 export interface HistoryPageRequest {
   /** Messages before this one, newest first. With neither: the newest. */

@@ -6,7 +6,7 @@ import * as encode from "../../protocol/encode.ts";
 import { HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
-import { type DataForm, dataFormOf, shownOf } from "../../protocol/stream-data.ts";
+import { type DataForm, dataFormOf, shownOf } from "../../protocol/streams/data.ts";
 import type { HistoryPageRequest } from "./page-request.ts";
 import type { Requester } from "./read-queue.ts";
 import type { Streams } from "./streams.ts";

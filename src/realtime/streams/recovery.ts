@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { HistoryStore, Page, Range, StoredMessage } from "../../history/contract/history.ts";
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import type { Position } from "../../protocol/position.ts";
-import { parsePlace } from "../../protocol/stream-offset.ts";
+import { parsePlace } from "../../protocol/streams/offset.ts";
 import type { Replay } from "../state/replay.ts";
 import type { Stream } from "../state/stream.ts";
 import { RingFills } from "./ring-fills.ts";

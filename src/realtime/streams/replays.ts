@@ -13,7 +13,7 @@ import * as encode from "../../protocol/encode.ts";
 import { REPLAY_MAX_MS } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
-import { shownOf } from "../../protocol/stream-data.ts";
+import { shownOf } from "../../protocol/streams/data.ts";
 import type { Start } from "../../protocol/subscribe-options.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Connections } from "../connections/connections.ts";

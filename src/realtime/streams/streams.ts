@@ -16,8 +16,8 @@ import type { CreatedStream } from "../../history/contract/created-streams.ts";
 import type { HistoryStore, Page, Range, StoredMessage } from "../../history/contract/history.ts";
 import { RingBudget } from "../../history/ring.ts";
 import * as encode from "../../protocol/encode.ts";
-import type { ChannelRule, Retention, StreamRule } from "../../protocol/patterns/channel-rules.ts";
-import { dataFormOf, shownOf } from "../../protocol/stream-data.ts";
+import type { ChannelRule, Retention } from "../../protocol/patterns/channel-rules.ts";
+import { dataFormOf, shownOf } from "../../protocol/streams/data.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
 import type { Boundary } from "../connections/boundary.ts";
@@ -77,11 +77,6 @@ export class Streams {
   ruleOf(spaceId: SpaceId, channel: string): ChannelRule | undefined {
     const rules = this.parts.keyring.rulesOf(spaceId);
     return rules.isEmpty ? undefined : rules.ruleFor(channel);
-  }
-
-  /** The rule of a channel that is a created stream. */
-  createdRuleOf(spaceId: SpaceId, channel: string): StreamRule | undefined {
-    return this.ruleOf(spaceId, channel)?.stream;
   }
 
   /** What the rule of a channel keeps of its messages. `undefined`: nothing, and they are delivered at once, or it is a created stream. */

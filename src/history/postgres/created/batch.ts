@@ -1,5 +1,5 @@
 /** A batch of writes as parameters of `history_write`. */
-import { mediaTypeOf } from "../../../protocol/stream-data.ts";
+import { mediaTypeOf } from "../../../protocol/streams/data.ts";
 import type { Write, WriteBatch } from "../../contract/created-streams.ts";
 import type { NewMessage } from "../../contract/history.ts";
 import { idKey } from "../../contract/id-key.ts";

@@ -1,6 +1,6 @@
 /** Creates streams and forks of streams: what a fork is of is found here, and copied by the server. */
 
-import { bytesOf, dataFormOf, mediaTypeOf } from "../../../protocol/stream-data.ts";
+import { bytesOf, dataFormOf, mediaTypeOf } from "../../../protocol/streams/data.ts";
 import {
   type CreatedPage,
   type Creating,

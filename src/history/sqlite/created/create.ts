@@ -1,7 +1,7 @@
 /** Creates streams and forks of streams. A fork is copied in slices, so that no publish waits for it, and is seen when it is complete. */
 import type { Database } from "bun:sqlite";
 import { NO_CHECK } from "../../../protocol/position.ts";
-import { isSameType } from "../../../protocol/stream-data.ts";
+import { isSameType } from "../../../protocol/streams/data.ts";
 import {
   type CreatedStream,
   type Creating,

@@ -1,7 +1,7 @@
 /** Decides writes to created streams and over HTTP, and stores what is accepted: the writes of a batch in one transaction. */
 import type { Database } from "bun:sqlite";
 import type { SpaceId } from "../../../base/ids.ts";
-import { isSameType } from "../../../protocol/stream-data.ts";
+import { isSameType } from "../../../protocol/streams/data.ts";
 import type { End, Producer, Write, WriteBatch, WriteRefusal, Written } from "../../contract/created-streams.ts";
 import { PRODUCERS_MAX, PRODUCERS_PER_OWNER_MAX } from "../../contract/limits.ts";
 import { closerOf, decodeResult, encodeResult } from "../../contract/write-result.ts";

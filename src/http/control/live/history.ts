@@ -6,7 +6,7 @@ import { lazily } from "../../../base/lazily.ts";
 import type { Page, StoredMessage } from "../../../history/contract/history.ts";
 import { BASE64_FIELD, idField } from "../../../protocol/encode.ts";
 import { utf8Bytes } from "../../../protocol/names.ts";
-import { bytesOf, type DataForm, dataFormOf, shownOf } from "../../../protocol/stream-data.ts";
+import { bytesOf, type DataForm, dataFormOf, shownOf } from "../../../protocol/streams/data.ts";
 import type { HistoryPages } from "../../../realtime/streams/pages.ts";
 import type { Streams } from "../../../realtime/streams/streams.ts";
 import type { AppRow } from "../../../store/contract/store.ts";

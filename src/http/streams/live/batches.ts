@@ -1,7 +1,7 @@
 /** What a node holds of a stream behind a place, made once for all readers that are there. */
 import type { StoredMessage } from "../../../history/contract/history.ts";
 import type { Position } from "../../../protocol/position.ts";
-import { offsetText } from "../../../protocol/stream-offset.ts";
+import { offsetText } from "../../../protocol/streams/offset.ts";
 import type { Stream } from "../../../realtime/state/stream.ts";
 import { bodyOf, eventOf } from "../bodies.ts";
 import { cursorFor } from "../cursor.ts";

@@ -2,7 +2,7 @@
  * Offsets of streams over HTTP: the same place as a position (position.ts), in a form that sorts: `<16 digits>_<epoch>.<check>`. Parameters
  * that take a position take both.
  */
-import { type Position, parsePosition } from "./position.ts";
+import { type Position, parsePosition } from "../position.ts";
 
 /** Where every stream begins. */
 export const START = "0000000000000000_0000000000000000";

@@ -5,9 +5,9 @@
  *     text/*                strings of at most ROW_MAX_BYTES, cut between characters; bytes that are no UTF-8 in base64, in an array of one
  *     anything else         strings of base64
  */
-import { MESSAGE_MAX_BYTES } from "./limits.ts";
-import { skipSpace } from "./scan.ts";
-import { valueEndIn } from "./value-end.ts";
+import { MESSAGE_MAX_BYTES } from "../limits.ts";
+import { skipSpace } from "../scan.ts";
+import { valueEndIn } from "../value-end.ts";
 
 /** Bytes of one message of a stream that is not JSON: with its base64 it is within MESSAGE_MAX_BYTES. */
 const ROW_MAX_BYTES = 45 * 1024;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { offsetText, parseOffset, parsePlace, START } from "./stream-offset.ts";
+import { offsetText, parseOffset, parsePlace, START } from "./offset.ts";
 
 const PLACE = { epoch: "x4k2", offset: 17, check: "p0a" };
 

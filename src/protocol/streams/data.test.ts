@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { MESSAGE_MAX_BYTES } from "./limits.ts";
-import { BODY_MAX_VALUES, bytesOf, dataFormOf, messagesOf, shownOf } from "./stream-data.ts";
+import { MESSAGE_MAX_BYTES } from "../limits.ts";
+import { BODY_MAX_VALUES, bytesOf, dataFormOf, messagesOf, shownOf } from "./data.ts";
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
