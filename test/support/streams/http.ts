@@ -5,7 +5,7 @@ import type { Chance } from "../random.ts";
 interface Coding {
   readonly encode: (values: readonly string[]) => Uint8Array<ArrayBuffer>;
   readonly decode: (bytes: Uint8Array) => readonly string[];
-  /** Of a message over WebSocket, or an entry of `as=messages`. */
+  /** Reads the data of a message over WebSocket, or of an entry of `as=messages`. */
   readonly ofData: (data: unknown) => string;
   /** Events carry it in base64. */
   readonly isBase64: boolean;
@@ -80,12 +80,12 @@ export class StreamsHttp {
   private turn = 0;
 
   constructor(
-    /** Of the nodes that run now. */
+    /** The addresses of the nodes that run now. */
     readonly urls: () => readonly string[],
     readonly credential: string,
   ) {}
 
-  /** Of the next node. */
+  /** The address of the next node. */
   get url(): string {
     const urls = this.urls();
     const url = urls[this.turn++ % urls.length];

@@ -94,6 +94,6 @@ describe("is found:", () => {
     test(`${name} in the store`, () => expect(judge(evidence(planted)).join("\n")).toMatch(problem));
   for (const [name, [pieces, problem]] of Object.entries(WRONG_READINGS))
     test(`${name} at a reader`, () => expect(judge(evidence({ pieces })).join("\n")).toMatch(problem));
-  test("what a client was told and may not be", () =>
+  test("an answer that a client must not get", () =>
     expect(judge(evidence({ complaints: ["410"] }))).toEqual([`sse of ${STREAM}: 410`]));
 });

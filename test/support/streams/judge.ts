@@ -22,7 +22,7 @@ export interface Reading {
   /** Where the stream begins. */
   readonly from: string;
   readonly pieces: readonly Piece[];
-  /** What it was told and may not be. */
+  /** Answers that it must not get. */
   readonly complaints: readonly string[];
 }
 

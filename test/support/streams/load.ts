@@ -17,12 +17,12 @@ const STOP_MS = 60_000;
 
 export interface StreamLoadOptions {
   readonly seed: number;
-  /** Of each content type. */
+  /** How many there are of each content type. */
   readonly streams: number;
   /** For each stream. */
   readonly producers: number;
   readonly plain: number;
-  /** Of each kind, for each stream. */
+  /** How many there are of each kind, for each stream. */
   readonly readers: number;
 }
 
@@ -110,7 +110,7 @@ export class StreamLoad {
       `${name}: ${JSON.stringify({
         values: [...streams.values()].reduce((sum, stored) => sum + stored.length, 0),
         writes: writes.length,
-        again: writes.filter(({ times }) => times > 1).length,
+        resent: writes.filter(({ times }) => times > 1).length,
         pieces: readings.reduce((sum, { pieces }) => sum + pieces.length, 0),
       })}`,
     );
@@ -144,6 +144,6 @@ export class StreamLoad {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.readers.map((reader) => reader.stop()));
-    await Promise.all(this.writers.map((writer) => writer.stop()));
+    await Promise.all(this.writers.map((writer) => writer.giveUp()));
   }
 }

@@ -2,6 +2,7 @@
 import type { SecretKey } from "../admin.ts";
 import { selfSigned } from "../jwt.ts";
 import type { Chance } from "../random.ts";
+import { nextTurn } from "../wait.ts";
 import { attempt } from "../wire/connect.ts";
 import type { AnyFrame } from "../wire/shapes.ts";
 import { Wire, type WireEvent } from "../wire/wire.ts";
@@ -12,7 +13,7 @@ const AGAIN_AFTER_MS = 40;
 const LOOK_EVERY_MS = 80;
 /** Longer than a connection lives. */
 const CONNECTED_MAX_MS = 600_000;
-/** One in so many requests is cut by its client while it waits. */
+/** The client cuts one in this number of requests while it waits. */
 const CUT_ONE_IN = 6;
 const CUT_AFTER_MAX_MS = 700;
 
@@ -27,7 +28,7 @@ interface ReaderParts {
 
 export abstract class Reader {
   protected at: string;
-  /** It has been told that nothing follows. */
+  /** A response has said that nothing follows. */
   isAtEnd = false;
   values = 0;
   private readonly pieces: Piece[] = [];
@@ -62,7 +63,7 @@ export abstract class Reader {
 
   private async run(): Promise<void> {
     // The class below is not whole yet.
-    await Bun.sleep(0);
+    await nextTurn();
     while (!this.isAtEnd && !this.isStuck && !this.over.signal.aborted) {
       const { chance } = this.parts;
       const cut = chance.once(CUT_ONE_IN) ? [AbortSignal.timeout(chance.below(CUT_AFTER_MAX_MS))] : [];
@@ -188,7 +189,7 @@ export class EventSourceReader extends EventsReader {
   protected override readonly isSource = true;
 }
 
-/** A WebSocket subscriber. That the stream is closed it is not told. */
+/** A WebSocket subscriber. No frame says that the stream is closed. */
 export class Subscriber extends Reader {
   protected override async read(signal: AbortSignal): Promise<void> {
     const { http, stream, key } = this.parts;

@@ -1,5 +1,6 @@
 /** Writers of numbered values, who send each write until it is answered. */
 import type { Chance } from "../random.ts";
+import { nextTurn } from "../wait.ts";
 import {
   type Answered,
   codingOf,
@@ -13,7 +14,7 @@ import type { Write, Writing } from "./judge.ts";
 
 const AGAIN_AFTER_MS = 40;
 const PAUSE_MAX_MS = 60;
-/** Of a write to a stream whose messages are separate. */
+/** A write to a stream of JSON has at most this number of values. */
 const VALUES_MAX = 3;
 
 interface Sent extends Write {
@@ -26,6 +27,7 @@ export abstract class Writer {
   readonly writes: Sent[] = [];
   protected readonly complaints: string[] = [];
   private isOver = false;
+  private isGivenUp = false;
   private readonly running: Promise<void>;
 
   constructor(
@@ -55,9 +57,15 @@ export abstract class Writer {
     return this.running;
   }
 
+  /** Nothing is sent any more, although it may be unanswered. */
+  giveUp(): Promise<void> {
+    this.isGivenUp = true;
+    return this.stop();
+  }
+
   private async run(): Promise<void> {
     // The class below is not whole yet.
-    await Bun.sleep(0);
+    await nextTurn();
     while (!this.isOver && this.complaints.length === 0) {
       await this.step().catch((error: unknown) => this.complaints.push(String(error)));
       await Bun.sleep(this.chance.below(PAUSE_MAX_MS));
@@ -76,20 +84,20 @@ export abstract class Writer {
 
   /** Sends it until it is answered. */
   protected async deliver(sent: Sent): Promise<void> {
-    for (;;) {
+    while (!this.isGivenUp) {
       const answer = await this.once(sent).catch(() => undefined);
       if (answer?.status === 200 || answer?.status === 204) {
         sent.next ??= answer.next;
         if (this.chance.once(8)) await this.checkEnd(answer);
         return;
       }
-      if (answer && !isAgain(answer.status) && !this.isEarly(answer)) return this.complain("a write", answer);
+      if (answer && !isAgain(answer.status) && !this.isEarly(sent, answer)) return this.complain("a write", answer);
       await Bun.sleep(AGAIN_AFTER_MS);
     }
   }
 
   /** Whether it comes before another one that is under way. */
-  protected isEarly(_answer: Answered): boolean {
+  protected isEarly(_sent: Sent, _answer: Answered): boolean {
     return false;
   }
 
@@ -102,7 +110,7 @@ export abstract class Writer {
     });
   }
 
-  /** Whoever is asked next knows of it. */
+  /** The node that is asked next knows of the write. */
   private async checkEnd({ next }: Answered): Promise<void> {
     const head = await this.http.ask(this.stream.channel, { method: "HEAD" }).catch(() => undefined);
     if (!head || isAgain(head.status)) return;
@@ -189,8 +197,8 @@ export class ProducerWriter extends Writer {
     if (answer && answer.status !== FENCED && !isAgain(answer.status)) this.complain("a write of an old epoch", answer);
   }
 
-  protected override isEarly({ status, headers }: Answered): boolean {
-    return status === 409 && headers.has("producer-expected-seq");
+  protected override isEarly(sent: Sent, { status, headers }: Answered): boolean {
+    return status === 409 && Number(headers.get("producer-expected-seq")) < Number(sent.headers["Producer-Seq"]);
   }
 
   /** Ends the stream with a last write, which is sent twice. */
