@@ -16,7 +16,7 @@ import type { CreatedStream } from "../../history/contract/created-streams.ts";
 import type { HistoryStore, Page, Range, StoredMessage } from "../../history/contract/history.ts";
 import { RingBudget } from "../../history/ring.ts";
 import * as encode from "../../protocol/encode.ts";
-import type { ChannelRule, Retention } from "../../protocol/patterns/channel-rules.ts";
+import type { ChannelRule, Retention, StreamRule } from "../../protocol/patterns/channel-rules.ts";
 import { dataFormOf, shownOf } from "../../protocol/streams/data.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
@@ -57,7 +57,8 @@ export class Streams {
   private readonly joins: Joins;
   /** Bound: the channels with history that have subscribers here. */
   private readonly inUse = new Set<Stream>();
-  private created = 0;
+  /** How many of them are created streams, or would be. */
+  createdCount = 0;
   private begun: (stream: Stream) => void = () => undefined;
   private isUnanswered: (check: string) => boolean = () => false;
 
@@ -77,6 +78,11 @@ export class Streams {
   ruleOf(spaceId: SpaceId, channel: string): ChannelRule | undefined {
     const rules = this.parts.keyring.rulesOf(spaceId);
     return rules.isEmpty ? undefined : rules.ruleFor(channel);
+  }
+
+  /** The rule of a channel that is a created stream. */
+  createdRuleOf(spaceId: SpaceId, channel: string): StreamRule | undefined {
+    return this.ruleOf(spaceId, channel)?.stream;
   }
 
   /** What the rule of a channel keeps of its messages. `undefined`: nothing, and they are delivered at once, or it is a created stream. */
@@ -121,12 +127,12 @@ export class Streams {
   private add(stream: Stream): void {
     stream.channel.stream = stream;
     this.inUse.add(stream);
-    if (stream.isCreated) this.created++;
+    if (stream.isCreated) this.createdCount++;
     this.begun(stream);
   }
 
   private ended(stream: Stream): void {
-    if (this.inUse.delete(stream) && stream.isCreated) this.created--;
+    if (this.inUse.delete(stream) && stream.isCreated) this.createdCount--;
     const { channel } = stream;
     const { followers } = channel;
     channel.followers = undefined;
@@ -145,11 +151,6 @@ export class Streams {
 
   get count(): number {
     return this.inUse.size;
-  }
-
-  /** Those of them that are created streams, or would be. */
-  get createdCount(): number {
-    return this.created;
   }
 
   /** Called whenever a stream begins. */
