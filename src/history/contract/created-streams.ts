@@ -7,7 +7,7 @@
  * - Writes of a batch MUST be decided in their order, each on its own: that one is refused does not affect the others.
  * - If `write` rejects, its batch may be stored or not. `settle` MUST find out which, and MUST prevent a batch that it reports as not
  *   stored from being stored later. A writer has one batch under way at a time, so the store MAY remember the last one of each writer only.
- * - What `read`, `describe`, `list` and `write` see MUST be of one moment each. A stream that has expired MUST NOT be seen, also before
+ * - What `read`, `describe` and `write` see MUST be of one moment each; `list` MAY miss or have streams that come or go meanwhile. A stream that has expired MUST NOT be seen, also before
  *   `expire` has removed it.
  * - The epoch of a stream MUST be new and random with each creation. A fork has an epoch of its own; the offsets and checks of what it has
  *   copied stay those of its source.

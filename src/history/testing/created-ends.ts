@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { streamSpaceOf } from "../../base/ids.ts";
 import { anAppId } from "../../base/testing/ids.ts";
-import { created, NAME, producer, SPACE, textsIn, write } from "./created-kit.ts";
+import { created, LIMITS, NAME, producer, SPACE, textsIn, write } from "./created-kit.ts";
 import type { SuiteContext } from "./history.suite.ts";
 import { trimAll } from "./kit.ts";
 
@@ -93,6 +93,16 @@ export function endTests({ newHistory, wait }: SuiteContext): void {
     expect(await names({ limit: 9, contains: "%" })).toEqual(["b%2"]);
     const [, second] = await store.list(SPACE, { limit: 2 });
     expect(second).toMatchObject({ channel: "a/2", top: 2, producers: 1, isClosed: false });
+  });
+
+  test("a long list is whole", async () => {
+    const { created: store } = await newHistory();
+    const channels = Array.from({ length: 120 }, (_, at) => `long/${String(at).padStart(3, "0")}`);
+    const limits = { ...LIMITS, streams: 200 };
+    for (const channel of channels) await created(store, { channel, limits });
+    const names = (await store.list(SPACE, { limit: 110 })).map(({ channel }) => channel);
+    expect(names).toEqual(channels.slice(0, 110));
+    expect(await store.list(SPACE, { limit: 110, contains: "long/119" })).toHaveLength(1);
   });
 
   test("streams whose rule has ended are deleted, and those of a deleted application", async () => {

@@ -21,6 +21,7 @@ import type { SqliteRead } from "../stored/read.ts";
 import type { SqliteRuns } from "../stored/runs.ts";
 import { idsOf, type SqliteStreams } from "../stored/streams.ts";
 import { SqliteCreate } from "./create.ts";
+import { CreatedLists, inSlices, type ListRequest } from "./lists.ts";
 import { CreatedRows, type Found, shown } from "./rows.ts";
 import { SqliteWrite } from "./write.ts";
 
@@ -48,10 +49,9 @@ interface Named {
 export class OpenedCreated {
   readonly rows: CreatedRows;
   readonly writing: SqliteWrite;
+  readonly lists: CreatedLists;
   readonly creating: SqliteCreate;
-  private readonly page;
   private readonly producersOf;
-  private readonly countProducers;
   private readonly changed;
   private readonly ended;
   private readonly due;
@@ -64,19 +64,13 @@ export class OpenedCreated {
   constructor(private readonly parts: OpenedParts) {
     const { db, streams } = parts;
     this.rows = new CreatedRows(db, streams, parts.wallMs);
+    this.lists = new CreatedLists(db, (name) => this.usable(name));
     this.writing = new SqliteWrite({ ...parts, rows: this.rows });
     this.creating = new SqliteCreate({ ...parts, rows: this.rows, end: (found) => this.end(found) });
-    this.page = db.prepare<Named, [string, string, string, number, number]>(
-      `SELECT s.app, s.channel FROM streams s JOIN created c ON c.stream = s.id
-        WHERE s.app = ? AND s.channel > ? AND instr(s.channel, ?) > 0 AND c.state = 'ready' AND c.ends > ? ORDER BY s.channel LIMIT ?`,
-    );
     this.producersOf = db.prepare<
       Omit<ListedProducer, "usedMs" | "id"> & { pid: string; used: number },
       [number, number]
     >("SELECT owner, pid, epoch, seq, used FROM producers WHERE stream = ? ORDER BY used DESC LIMIT ?");
-    this.countProducers = db.prepare<{ count: number }, [number]>(
-      "SELECT COUNT(*) AS count FROM producers WHERE stream = ?",
-    );
     this.changed = db.prepare<Named, [number]>(
       "SELECT s.app, s.channel FROM created c JOIN streams s ON s.id = c.stream WHERE c.changed >= ?",
     );
@@ -147,17 +141,6 @@ export class OpenedCreated {
     if (!found) return "not found";
     this.parts.db.transaction(() => this.end(found))();
     return "deleted";
-  }
-
-  list(
-    spaceId: SpaceId,
-    { after = "", contains = "", limit }: Parameters<CreatedStreamStore["list"]>[1],
-  ): ListedStream[] {
-    return this.page.all(spaceId, after, contains, this.parts.retentionMs(), limit).flatMap(({ channel }) => {
-      const found = this.rows.find(spaceId, channel);
-      if (!found) return [];
-      return [{ channel, ...shown(found), producers: this.countProducers.get(found.row.id)?.count ?? 0 }];
-    });
   }
 
   producers({ spaceId, channel }: StreamName, limit: number): ListedProducer[] {
@@ -264,8 +247,8 @@ export class SqliteCreatedStreams implements CreatedStreamStore, StreamsByChanne
   delete = async (name: StreamName): Promise<"deleted" | "gone" | "not found"> =>
     this.on((opened) => opened.delete(name));
 
-  list = async (spaceId: SpaceId, page: Parameters<CreatedStreamStore["list"]>[1]): Promise<readonly ListedStream[]> =>
-    this.on((opened) => opened.list(spaceId, page));
+  list = (spaceId: SpaceId, page: ListRequest): Promise<readonly ListedStream[]> =>
+    inSlices(page, (slice) => this.on(({ lists }) => lists.some(spaceId, slice)));
 
   producers = async (name: StreamName, limit: number): Promise<readonly ListedProducer[]> =>
     this.on((opened) => opened.producers(name, limit));
