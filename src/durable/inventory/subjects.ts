@@ -8,6 +8,7 @@ export type PlaceId = "store" | "histories" | "recordings" | "files";
 export type PageName =
   | "keys"
   | "rules"
+  | "streams"
   | "rooms"
   | "meetings"
   | "recordings"
@@ -53,7 +54,7 @@ export const SUBJECTS: readonly Subject[] = [
     places: ["histories"],
     counted: ["stream", "streams"],
     isOfApps: true,
-    page: "rules",
+    page: "streams",
   },
   {
     id: "recordings",

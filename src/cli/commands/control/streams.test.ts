@@ -43,7 +43,7 @@ test("a stream is deleted only with --yes where there is no terminal", async () 
   const asked = await run("streams delete answers/2");
   expect([asked.exitCode, asked.stderr]).toEqual([2, expect.stringContaining("add --yes to delete the stream")]);
   expect(await json("streams delete answers/2 --yes")).toEqual({ channel: "answers/2", deleted: true });
-  const again = await run("streams delete answers/2 --yes");
-  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining("There is no stream of this name")]);
+  const repeated = await run("streams delete answers/2 --yes");
+  expect([repeated.exitCode, repeated.stderr]).toEqual([1, expect.stringContaining("There is no stream of this name")]);
   expect((await run("streams show a*")).exitCode).toBe(2);
 });
