@@ -155,6 +155,17 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["js", "docs/sdk-to-client"],
     ["js", "docs/sdk-to-client"],
   ],
+  "docs/streams.md": [
+    ["sh", NAMES],
+    ["json", "docs/streams"],
+    ["sh", "docs/streams"],
+    ["js", "docs/streams"],
+    ["js", "docs/streams"],
+    ["js", "docs/streams"],
+    ["python", "docs/streams"],
+    ["sh", "docs/streams"],
+    ["sh", "docs/streams"],
+  ],
   "docs/tokens.md": [["js", OWN]],
   "docs/tour.md": [
     ["js", "docs/tour"],

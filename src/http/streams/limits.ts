@@ -5,7 +5,7 @@ import { KIB } from "../../protocol/limits.ts";
 export const STREAM_BODY_MAX_BYTES = 1024 * KIB;
 /** A longer body is read to its end before it is refused, if it has at most this much and comes within this time. */
 export const DISCARD_MAX_BYTES = 16 * 1024 * KIB;
-export const DISCARD_MAX_MS = 5000;
+export const DISCARD_MAX_MS = 20_000;
 /** What one response or one event carries, as messages count. */
 export const PAGE_MAX_BYTES = 256 * KIB;
 export const PAGE_MAX_MESSAGES = 1024;

@@ -16,7 +16,7 @@ const ALL = 332;
 /** Those that wait for little. */
 const SAMPLE =
   "Append Operations|Caching and ETag|Fork - Recursive|HEAD Metadata|Idempotent Producer|JSON Mode|Offset Validation";
-const SAMPLE_MIN = 60;
+const SAMPLE_MIN = 40;
 
 async function passes(servers: readonly Server[], admin: Admin, only?: string): Promise<void> {
   const app = await admin.createApp();
