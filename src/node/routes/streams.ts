@@ -3,9 +3,9 @@
 import type { Endpoint } from "../../http/server/endpoint.ts";
 import { makeAppAudit } from "../../http/shared/audit.ts";
 import { Credentials } from "../../http/streams/credentials.ts";
-import { streamEndpoints } from "../../http/streams/endpoints.ts";
 import { Live } from "../../http/streams/live/live.ts";
 import { StreamPages } from "../../http/streams/pages.ts";
+import { streamEndpoints } from "../../http/streams/verbs/endpoints.ts";
 import type { RouteParts } from "./parts.ts";
 
 export interface StreamRoutes {

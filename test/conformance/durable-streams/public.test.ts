@@ -14,8 +14,7 @@ setDefaultTimeout(600_000);
 const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 const ALL = 332;
 /** Those that wait for little. */
-const SAMPLE =
-  "Append Operations|Caching and ETag|Fork - Recursive|HEAD Metadata|Idempotent Producer|JSON Mode|Offset Validation";
+const SAMPLE = "Append Operations|Caching and ETag|Fork - Recursive|Idempotent Producer|Offset Validation";
 const SAMPLE_MIN = 40;
 
 async function passes(servers: readonly Server[], admin: Admin, only?: string): Promise<void> {

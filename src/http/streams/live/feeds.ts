@@ -27,7 +27,7 @@ interface Followed {
 export class Feeds {
   /** By application and channel. Bound: READERS_MAX, and channels that were read in the last seconds. */
   private readonly followed = new Map<string, Followed>();
-  /** The same by feed. */
+  /** The same by feed. Bound: as `followed`. */
   private readonly byFeed = new Map<Feed, Followed>();
 
   constructor(private readonly parts: FeedsParts) {}

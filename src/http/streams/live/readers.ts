@@ -47,8 +47,9 @@ export interface Seat {
 export class Readers implements Sliced {
   /** Bound: READERS_MAX. */
   private readonly readers = new Set<LiveReader>();
-  /** How many places are taken, in all and by caller. Bound: READERS_MAX. */
+  /** How many places are taken. */
   private taken = 0;
+  /** The same by caller. Bound: READERS_MAX. */
   private readonly takenBy = new Map<string, number>();
   private isSweeping = false;
   private pass: Iterator<LiveReader> | undefined;

@@ -1,15 +1,15 @@
 /** POST: bytes or messages are appended, the stream is closed, or both. */
-import type { Producer } from "../../history/contract/created-streams.ts";
-import type { WriteOutcome } from "../../history/stream-writes.ts";
-import { type Code, Problem } from "../../protocol/codes.ts";
-import { dataFormOf, messagesOf } from "../../protocol/streams/data.ts";
-import type { CreatedStreams, Kept, WriteRequest } from "../../realtime/streams/created.ts";
-import type { Call } from "../request/call.ts";
-import { inHistory } from "../shared/history-pages.ts";
-import { CLOSED, endHeaders } from "./answers.ts";
+import type { Producer } from "../../../history/contract/created-streams.ts";
+import type { WriteOutcome } from "../../../history/stream-writes.ts";
+import { type Code, Problem } from "../../../protocol/codes.ts";
+import { dataFormOf, messagesOf } from "../../../protocol/streams/data.ts";
+import type { CreatedStreams, Kept, WriteRequest } from "../../../realtime/streams/created.ts";
+import type { Call } from "../../request/call.ts";
+import { inHistory } from "../../shared/history-pages.ts";
+import { CLOSED, endHeaders } from "../answers.ts";
+import type { Caller } from "../caller.ts";
+import { closes, contentTypeIn, producerIn, streamSeqIn } from "../request-headers.ts";
 import { bodyProblem } from "./body-problems.ts";
-import type { Caller } from "./caller.ts";
-import { closes, contentTypeIn, producerIn, streamSeqIn } from "./request-headers.ts";
 
 const RETRY_SECONDS = 1;
 const NOT_KNOWN =

@@ -1,27 +1,27 @@
 /** `/v1/stream/<channel>`: streams over HTTP, by the Durable Streams protocol. */
 import { z } from "zod";
-import { lazily } from "../../base/lazily.ts";
-import type { Code } from "../../protocol/codes.ts";
-import type { CreatedStreams } from "../../realtime/streams/created.ts";
-import type { Streams } from "../../realtime/streams/streams.ts";
-import type { KeyTraffic } from "../../telemetry/key-traffic.ts";
-import type { Call } from "../request/call.ts";
-import type { Endpoint, Method } from "../server/endpoint.ts";
-import type { AppAudit } from "../shared/audit.ts";
-import { pageAnswer } from "./answers.ts";
+import { lazily } from "../../../base/lazily.ts";
+import type { Code } from "../../../protocol/codes.ts";
+import type { CreatedStreams } from "../../../realtime/streams/created.ts";
+import type { Streams } from "../../../realtime/streams/streams.ts";
+import type { KeyTraffic } from "../../../telemetry/key-traffic.ts";
+import type { Call } from "../../request/call.ts";
+import type { Endpoint, Method } from "../../server/endpoint.ts";
+import type { AppAudit } from "../../shared/audit.ts";
+import { pageAnswer } from "../answers.ts";
+import { type Caller, permit, permitManaging } from "../caller.ts";
+import type { Credentials } from "../credentials.ts";
+import { preflight } from "../cross-origin.ts";
+import type { Live } from "../live/live.ts";
+import { STREAM_PATH, streamIn } from "../names.ts";
+import { keptOf, type StreamPages } from "../pages.ts";
+import { readQueryOf } from "../read-query.ts";
+import { closes } from "../request-headers.ts";
 import { append } from "./append.ts";
 import { bodyIn } from "./body.ts";
-import { type Caller, permit, permitManaging } from "./caller.ts";
 import { createStream } from "./create.ts";
-import type { Credentials } from "./credentials.ts";
-import { preflight } from "./cross-origin.ts";
 import { head } from "./head.ts";
-import type { Live } from "./live/live.ts";
-import { STREAM_PATH, streamIn } from "./names.ts";
-import { keptOf, type StreamPages } from "./pages.ts";
-import { readQueryOf } from "./read-query.ts";
 import { removeStream } from "./remove.ts";
-import { closes } from "./request-headers.ts";
 
 interface StreamParts {
   readonly created: CreatedStreams;

@@ -1,8 +1,8 @@
 /** The body of a write. */
-import { Problem } from "../../protocol/codes.ts";
-import type { Call } from "../request/call.ts";
-import { readBytes } from "../request/input.ts";
-import { DISCARD_MAX_BYTES, DISCARD_MAX_MS, STREAM_BODY_MAX_BYTES } from "./limits.ts";
+import { Problem } from "../../../protocol/codes.ts";
+import type { Call } from "../../request/call.ts";
+import { readBytes } from "../../request/input.ts";
+import { DISCARD_MAX_BYTES, DISCARD_MAX_MS, STREAM_BODY_MAX_BYTES } from "../limits.ts";
 
 export async function bodyIn({ request }: Call): Promise<Uint8Array> {
   try {

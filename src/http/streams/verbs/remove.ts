@@ -1,12 +1,12 @@
 /** DELETE: the stream is gone, and its name is free again when it has no forks. A channel with history begins anew. */
-import { spaceOf } from "../../base/ids.ts";
-import { Problem } from "../../protocol/codes.ts";
-import type { CreatedStreams, Kept } from "../../realtime/streams/created.ts";
-import type { Streams } from "../../realtime/streams/streams.ts";
-import type { Call } from "../request/call.ts";
-import type { AppAudit } from "../shared/audit.ts";
-import { inHistory } from "../shared/history-pages.ts";
-import type { Caller } from "./caller.ts";
+import { spaceOf } from "../../../base/ids.ts";
+import { Problem } from "../../../protocol/codes.ts";
+import type { CreatedStreams, Kept } from "../../../realtime/streams/created.ts";
+import type { Streams } from "../../../realtime/streams/streams.ts";
+import type { Call } from "../../request/call.ts";
+import type { AppAudit } from "../../shared/audit.ts";
+import { inHistory } from "../../shared/history-pages.ts";
+import type { Caller } from "../caller.ts";
 
 interface RemoveParts {
   readonly created: CreatedStreams;

@@ -1,9 +1,9 @@
 /** HEAD: what a stream is, and where it ends. It is not renewed by that. */
-import { Problem } from "../../protocol/codes.ts";
-import type { CreatedStreams, Kept } from "../../realtime/streams/created.ts";
-import { inHistory } from "../shared/history-pages.ts";
-import { endHeaders } from "./answers.ts";
-import type { Caller } from "./caller.ts";
+import { Problem } from "../../../protocol/codes.ts";
+import type { CreatedStreams, Kept } from "../../../realtime/streams/created.ts";
+import { inHistory } from "../../shared/history-pages.ts";
+import { endHeaders } from "../answers.ts";
+import type { Caller } from "../caller.ts";
 
 export async function head(created: CreatedStreams, { app }: Caller, channel: string, kept: Kept): Promise<Response> {
   const found = await inHistory(created.read(app, channel, kept, { limit: 0, maxBytes: 0 }));

@@ -1,18 +1,18 @@
 /** PUT: a stream begins, or a fork of one. A second PUT that asks for the same finds it. */
 
-import type { CreatedStream, Creating, ForkPoint } from "../../history/contract/created-streams.ts";
-import { randomBase36 } from "../../history/contract/random.ts";
-import { type Code, Problem } from "../../protocol/codes.ts";
-import type { StreamRule } from "../../protocol/patterns/channel-rules.ts";
-import { dataFormOf, messagesOf } from "../../protocol/streams/data.ts";
-import type { CreatedStreams, Kept } from "../../realtime/streams/created.ts";
-import type { Call } from "../request/call.ts";
-import { inHistory } from "../shared/history-pages.ts";
-import { endHeaders } from "./answers.ts";
+import type { CreatedStream, Creating, ForkPoint } from "../../../history/contract/created-streams.ts";
+import { randomBase36 } from "../../../history/contract/random.ts";
+import { type Code, Problem } from "../../../protocol/codes.ts";
+import type { StreamRule } from "../../../protocol/patterns/channel-rules.ts";
+import { dataFormOf, messagesOf } from "../../../protocol/streams/data.ts";
+import type { CreatedStreams, Kept } from "../../../realtime/streams/created.ts";
+import type { Call } from "../../request/call.ts";
+import { inHistory } from "../../shared/history-pages.ts";
+import { endHeaders } from "../answers.ts";
+import { type Caller, permit } from "../caller.ts";
+import { addressOf } from "../names.ts";
+import { closes, contentTypeIn, forkIn, lifetimeIn } from "../request-headers.ts";
 import { bodyProblem } from "./body-problems.ts";
-import { type Caller, permit } from "./caller.ts";
-import { addressOf } from "./names.ts";
-import { closes, contentTypeIn, forkIn, lifetimeIn } from "./request-headers.ts";
 
 const OCTETS = "application/octet-stream";
 const JSON_TYPE = "application/json";

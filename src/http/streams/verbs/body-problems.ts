@@ -1,7 +1,7 @@
 /** Why the body of a write holds no messages, for clients. */
-import { Problem } from "../../protocol/codes.ts";
-import { MESSAGE_MAX_BYTES } from "../../protocol/limits.ts";
-import { BODY_MAX_VALUES, type BodyProblem } from "../../protocol/streams/data.ts";
+import { Problem } from "../../../protocol/codes.ts";
+import { MESSAGE_MAX_BYTES } from "../../../protocol/limits.ts";
+import { BODY_MAX_VALUES, type BodyProblem } from "../../../protocol/streams/data.ts";
 
 export function bodyProblem(problem: BodyProblem): Problem {
   switch (problem) {
