@@ -127,7 +127,8 @@ export class Metrics {
 
   text(): string {
     return this.families
-      .map(({ name, help, type, lines }) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines().join("\n")}\n`)
+      .flatMap(({ name, help, type, lines }) => [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines()])
+      .map((line) => `${line}\n`)
       .join("");
   }
 }
