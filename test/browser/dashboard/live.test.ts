@@ -117,12 +117,12 @@ test("a peer is found, gets a direct message, is disconnected and then kept out"
   expect((await wire.closed()).code).toBe(4020);
   await toast(page, "1 connection was closed.").waitFor();
   await page.getByText("This peer is not connected now.").waitFor();
-  await page.getByText(/^Mallory M\. · Offline since \d\d:\d\d:\d\d \((now|\d+ s ago)\)$/).waitFor();
+  await page.getByText(/^Mallory M\. · Offline since \d\d:\d\d:\d\d \((just now|\d+ s ago)\)$/).waitFor();
 
   await button(page, "Block …").click();
   const block = dialog(page, "Block mallory?");
   await button(block, "1 h").click();
-  await block.getByText("Its connects are refused for 1 h, on every node.").waitFor();
+  await block.getByText("This peer cannot connect for 1 h, on any node.").waitFor();
   await button(block, "15 min").click();
   await button(block, "Block").click();
   await toast(page, /^mallory is blocked for 15 min/).waitFor();
@@ -154,7 +154,7 @@ test("blocked peers are listed with who blocked them, and let in again from the 
   await link(page, "victor").click();
   await heading(page, "victor").waitFor();
   await page
-    .getByText(/^This peer is blocked for another \d+ s: its connects are refused\. Blocked by sk_id_\S+$/)
+    .getByText(/^This peer is blocked for another \d+ s: no one can connect as this peer\. Blocked by sk_id_\S+$/)
     .waitFor();
   await button(page, "Unblock victor").click();
   await page.getByText("This peer is blocked").waitFor({ state: "detached" });
@@ -188,7 +188,7 @@ test("the dialog says that a block does not keep out a peer with a publishable k
   await block.getByText("The person can come back at once.").waitFor();
   await link(block, "its key").waitFor();
   await page.keyboard.type("30");
-  await block.getByText("Its connects are refused for 30 min, on every node.").waitFor();
+  await block.getByText("This peer cannot connect for 30 min, on any node.").waitFor();
   guest.close();
 });
 

@@ -59,7 +59,7 @@ test("a private room for Friday with a recording is made without knowing the API
   await eventually(() => page.evaluate<boolean>(ERROR_IN_VIEW), true);
   expect((await server.admin.call("GET", "/apps/shop/rooms/friday")).status).toBe(404);
   await page.getByLabel("Opens", { exact: true }).fill("2035-03-16T10:00");
-  await page.getByRole("group", { name: "Media" }).getByRole("checkbox", { name: "Audio only" }).check();
+  await page.getByRole("group", { name: "Media" }).getByRole("checkbox", { name: "No cameras or screens" }).check();
   expect(await onScreens.count()).toBe(0);
   await button(page, "Create room").click();
   await heading(page, "friday").waitFor();

@@ -79,10 +79,10 @@ export function position(seconds: number): string {
 }
 
 /** "3 min ago", "in 2 h"; the nearest unit only. */
-export function relative(unixSeconds: number, nowSeconds: number): string {
+export function relative(unixSeconds: number, nowSeconds: number, now = "now"): string {
   const seconds = Math.round(unixSeconds - nowSeconds);
   const size = Math.abs(seconds);
-  if (size < 5) return "now";
+  if (size < 5) return now;
   const [unit, length] = SPANS.find(([, one]) => size >= one) ?? (["s", 1] as const);
   const text = `${Math.floor(size / length)} ${unit}`;
   return seconds < 0 ? `${text} ago` : `in ${text}`;

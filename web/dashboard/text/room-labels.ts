@@ -51,7 +51,7 @@ export const ROOM_LABELS: Readonly<Record<RoomFieldName, Label>> = {
     "End idle meetings after",
     "Idle: no one shares a camera, a microphone or a screen.",
   ],
-  audioOnlyRoom: ["Audio only", "Microphones, but no cameras or screens."],
+  audioOnlyRoom: ["No cameras or screens", "People join with microphones only."],
   ownerOnlyBroadcast: ["Only hosts share", "Everyone else watches and listens."],
   enableScreenSharing: ["Screen sharing"],
   enableChat: ["Chat"],

@@ -15,6 +15,8 @@ interface PageProps {
   readonly mark?: ComponentChildren;
   /** On the right of the title: buttons, a choice of range. */
   readonly actions?: ComponentChildren;
+  /** Something to fill in: nobody reads it for how fresh it is, only whether the service can be reached. */
+  readonly isForm?: boolean;
   /** A sentence below the title. */
   readonly intro?: ComponentChildren;
   /** Data is there. Until then only the title is shown, so that nothing moves when it comes. */
@@ -31,6 +33,7 @@ export function Page({
   title,
   mark,
   actions,
+  isForm = false,
   intro,
   isReady = true,
   error,
@@ -55,7 +58,7 @@ export function Page({
             {title}
           </h1>
           {/* With the data: a title that only then is whole would move it. */}
-          {isShown && <span class="fresh">{mark ?? (!isMissing && <FreshMark />)}</span>}
+          {isShown && <span class="fresh">{mark ?? (!isMissing && <FreshMark isForm={isForm} />)}</span>}
         </div>
         {isShown && !isMissing && actions && <div class="page-actions">{actions}</div>}
         {isShown && intro && <p class="muted page-intro">{intro}</p>}
@@ -72,9 +75,9 @@ export function Page({
 }
 
 /** How fresh the page is. That the service is lost is said in full below the title, and announced there. */
-function FreshMark() {
+function FreshMark({ isForm }: { readonly isForm: boolean }) {
   const now = freshness.value;
-  if (!now) return null;
+  if (!now || (isForm && now.state !== "lost")) return null;
   switch (now.state) {
     case "followed":
       return (

@@ -5,12 +5,18 @@ import { nowSeconds } from "../api/now.ts";
 import { exactTime, relative } from "../text/format.ts";
 import { toast } from "./notice.tsx";
 
+interface TimeProps {
+  readonly at: number | null | undefined;
+  /** In place of "now". */
+  readonly now?: string;
+}
+
 /** "3 min ago", with the exact time on hover. */
-export function Time({ at }: { readonly at: number | null | undefined }) {
+export function Time({ at, now = "now" }: TimeProps) {
   if (at === null || at === undefined) return <span class="muted">never</span>;
   return (
     <time dateTime={new Date(at * 1000).toISOString()} title={exactTime(at)}>
-      {relative(at, nowSeconds.value)}
+      {relative(at, nowSeconds.value, now)}
     </time>
   );
 }

@@ -62,6 +62,7 @@ export function WhyNot() {
   return (
     <Page
       title="Why not?"
+      isForm
       intro="Find out why a client is refused: paste what it connects with, and see every check that the service makes. Nothing is stored, and no connection is opened."
     >
       <div class={`columns why-not ${initial.has("code") && !isAsked.value ? "answer-first" : ""}`}>

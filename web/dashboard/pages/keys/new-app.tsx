@@ -37,6 +37,7 @@ export function NewApp() {
   return (
     <Page
       title="New application"
+      isForm
       intro="Applications are separate: each has its own keys, channels, peers, rooms and recordings."
     >
       <Card class="narrow-card">

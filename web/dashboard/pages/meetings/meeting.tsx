@@ -47,7 +47,7 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
           <Card>
             <Facts app={app} meeting={data} />
           </Card>
-          <Card title="Participants" aside={stays(data.participants?.length ?? 0)}>
+          <Card title="Participants" aside={joined(data.participants?.length ?? 0)}>
             <Participants
               app={app}
               room={data.room}
@@ -65,7 +65,7 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
 }
 
 /** Someone who left and came back is listed twice. */
-const stays = (count: number): string => (count === 1 ? "1 stay" : `${count} stays`);
+const joined = (count: number): string => `joined ${count === 1 ? "once" : `${count} times`}`;
 
 function Facts({ app, meeting }: { readonly app: string; readonly meeting: MeetingRow }) {
   const { _id, roomName, active, locked, recording, startTime, endTime } = meeting;

@@ -107,7 +107,7 @@ function Block({ app, peer, connections, publishable, onBlock, onClose }: BlockP
       >
         <p>
           {connections > 0 && `${closes(connections)} `}
-          {isValid && `Its connects are refused for ${duration(seconds)}, on every node.`}
+          {isValid && `This peer cannot connect for ${duration(seconds)}, on any node.`}
         </p>
         <Field
           label="For"

@@ -97,7 +97,7 @@ export const BlockNotice = ({ app, peer, block: { until, by }, onDone }: BlockNo
         <time dateTime={new Date(until * 1000).toISOString()} title={exactTime(until)}>
           {duration(until - nowSeconds.value)}
         </time>
-        : its connects are refused.
+        : no one can connect as this peer.
         {by !== undefined && (
           <>
             {" "}

@@ -153,7 +153,8 @@ function introOf(found: PeerDetail | undefined, name: string | undefined): Compo
 /** On another day than today, the time of day alone would mislead. */
 const Since = ({ at }: { readonly at: number }) => (
   <>
-    Offline since {day(at) === day(nowSeconds.value) ? clock(at * 1000) : exactTime(at)} (<Time at={at} />)
+    Offline since {day(at) === day(nowSeconds.value) ? clock(at * 1000) : exactTime(at)} (
+    <Time at={at} now="just now" />)
   </>
 );
 

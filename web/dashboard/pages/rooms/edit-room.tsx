@@ -24,6 +24,7 @@ export function EditRoom({ at: { app = "", room = "" } }: { readonly at: PagePar
   return (
     <Page
       title={`Settings of ${room}`}
+      isForm={mayChange.value}
       isReady={data !== undefined && service !== undefined}
       error={error}
       missing={

@@ -21,7 +21,7 @@ const UNSET = draftOf({});
 export function NewRoom({ at: { app = "" } }: { readonly at: PageParameters }) {
   const service = useRoomService(app);
   return (
-    <Page title="New room" isReady={service !== undefined} intro={<a href={roomsPage(app)}>All rooms</a>}>
+    <Page title="New room" isForm isReady={service !== undefined} intro={<a href={roomsPage(app)}>All rooms</a>}>
       {!mayChange.value && (
         <Notice>You can see everything, but not make changes: ask an operator with the role admin.</Notice>
       )}
