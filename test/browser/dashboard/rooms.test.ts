@@ -1,7 +1,7 @@
 /** Rooms by clicking: creating one, who waits, opening it early, and the meeting that has just ended. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { newRoom } from "../../conformance/raw/support/rooms.ts";
-import { browserForTests, button, Dashboard, dialog, heading } from "../support/dashboard.ts";
+import { browserForTests, button, Dashboard, dialog, heading, toast } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
@@ -88,6 +88,13 @@ test("a private room for Friday with a recording is made without knowing the API
     audioOnlyRoom: true,
     ejectAfterElapsedTimeInSec: 2700,
   });
+  await button(page, "Cancel").click();
+  await button(page, "Open now …").click();
+  await button(dialog(page, "Open friday now"), "Open the room").click();
+  await toast(page, "friday is open. People who wait get in within about a minute.").waitFor();
+  await button(page, "Open now …").waitFor({ state: "detached" });
+  const { notBeforeUnixSec } = await server.admin.must<{ notBeforeUnixSec: number }>("GET", "/apps/shop/rooms/friday");
+  expect(Math.abs(notBeforeUnixSec - Date.now() / 1000)).toBeLessThan(60);
   await server.admin.must("DELETE", `/apps/${world.app._id}/rooms/friday`);
 });
 

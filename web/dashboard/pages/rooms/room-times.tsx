@@ -1,12 +1,15 @@
 /** When a room is open next, and the meetings that were in it. */
 import { editRoomPage, meetingPage, meetingsPage } from "../../address/links.ts";
+import { put } from "../../api/client.ts";
 import { nowSeconds } from "../../api/now.ts";
 import type { Meeting, Room } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
 import type { LiveList } from "../../live/live.ts";
+import { roomPath } from "../../live/meetings.ts";
 import { appointment, duration, whole } from "../../text/format.ts";
 import { openHours, openingOf, timesOf } from "../../text/room-text.ts";
-import { Empty } from "../../ui/notice.tsx";
+import { confirm } from "../../ui/dialog.tsx";
+import { Empty, toast } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
@@ -16,14 +19,45 @@ interface RoomTimesProps {
   readonly room: Room;
 }
 
-export const NextMeeting = ({ app, room }: RoomTimesProps) => (
+interface NextMeetingProps extends RoomTimesProps {
+  readonly reload: () => Promise<unknown>;
+}
+
+export const NextMeeting = ({ app, room, reload }: NextMeetingProps) => (
   <Card
     title={openingOf(room, nowSeconds.value) === "later" ? "Next meeting" : "Open"}
     aside={mayChange.value && <a href={editRoomPage(app, room.roomName, "Schedule")}>Change the schedule</a>}
   >
     <When room={room} />
+    {mayChange.value && openingOf(room, nowSeconds.value) === "later" && (
+      <button type="button" onClick={() => askToOpen(app, room, reload)}>
+        Open now …
+      </button>
+    )}
   </Card>
 );
+
+/** The access token of a person may have a time of its own, which wins. */
+function askToOpen(app: string, room: Room, reload: () => Promise<unknown>): void {
+  const { roomName } = room;
+  const { opens = 0, closes } = timesOf(room);
+  confirm({
+    title: `Open ${roomName} now`,
+    text: (
+      <p>
+        It opens now instead of {appointment(opens)}
+        {closes !== undefined && `, and still closes ${appointment(closes)}`}. People who wait on its page get in within
+        about a minute. Access tokens with a start of their own still begin then.
+      </p>
+    ),
+    submit: "Open the room",
+    run: async () => {
+      await put(roomPath(app, roomName), { notBeforeUnixSec: Math.floor(nowSeconds.peek()) });
+      await reload();
+      toast(`${roomName} is open. People who wait get in within about a minute.`);
+    },
+  });
+}
 
 function When({ room }: { readonly room: Room }) {
   const { opens, closes } = timesOf(room);

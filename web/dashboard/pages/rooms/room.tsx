@@ -19,7 +19,7 @@ import { WayIn } from "./way-in.tsx";
 import { WebhookSecrets } from "./webhook-secrets.tsx";
 
 export function Room({ at: { app = "", room = "" } }: { readonly at: PageParameters }) {
-  const { data, error } = useLive<RoomRow>(roomPath(app, room), { everyMs: MEETING_EVERY_MS });
+  const { data, error, reload } = useLive<RoomRow>(roomPath(app, room), { everyMs: MEETING_EVERY_MS });
   const now = useMeetingNow(app, room);
   const past = useList<Meeting>(data && `/apps/${segment(app)}/meetings${query({ room: data._id, active: "false" })}`, {
     everyMs: CHANGES_EVERY_MS,
@@ -61,7 +61,7 @@ export function Room({ at: { app = "", room = "" } }: { readonly at: PageParamet
           <WayIn app={app} room={data} link={`${service.origin}/${segment(room)}`} />
           <RoomMeeting app={app} room={data} meeting={now.meeting} reload={now.reload} />
           <div class="halves with-facts">
-            <NextMeeting app={app} room={data} />
+            <NextMeeting app={app} room={data} reload={reload} />
             <PastMeetings app={app} room={data} list={past} isEnding={isEnding} />
             <Settings room={data} meshMax={service.meshMax} />
           </div>
