@@ -129,6 +129,10 @@ test.if(IS_FULL)("the recordings of a meeting are on its page, and seeking in on
   await page.getByText("1:15 into the meeting").waitFor();
   await link(page.locator(".facts"), room.name).click();
   await heading(page, room.name).waitFor();
+  await link(page.locator(".page-actions"), "Recordings").click();
+  await page.getByText(`ID of ${room.name}`).waitFor();
+  await page.goBack();
+  await heading(page, room.name).waitFor();
   await page.goBack();
   await page.locator(`.facts a[href$="${join.meetingSession}"]`).click();
   await heading(page, `Meeting in ${room.name}`).waitFor();

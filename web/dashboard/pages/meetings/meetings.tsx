@@ -8,8 +8,10 @@ import type { Meeting } from "../../api/room-types.ts";
 import type { App } from "../../api/types.ts";
 import { currentApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, isSettled, useDelayed, useKept, useList } from "../../live/live.ts";
+import { useRoomName } from "../../live/room-name.ts";
 import type { CsvColumn } from "../../text/csv.ts";
 import { duration, fromLocalInput, toLocalInput, whole } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Select, Text } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
@@ -47,6 +49,7 @@ function MeetingsOf({ app }: { readonly app: App }) {
     idOf: ({ _id }) => _id,
   });
   const rows = useKept(list.data);
+  const roomName = useRoomName(app._id, filterOf("room"), list.data);
   const isFiltered = delayed !== "";
   return (
     <Page
@@ -56,7 +59,7 @@ function MeetingsOf({ app }: { readonly app: App }) {
       isReady={isSettled(rows, list.error)}
     >
       <Card>
-        <MeetingFilters />
+        <MeetingFilters roomName={roomName} />
       </Card>
       <Card>
         <div class="toolbar list-head">
@@ -99,7 +102,7 @@ function MeetingsOf({ app }: { readonly app: App }) {
   );
 }
 
-function MeetingFilters() {
+function MeetingFilters({ roomName }: { readonly roomName: string | undefined }) {
   // Decided once: on a narrow screen the fields would push the list out of view.
   const isOpen = useSignal(matchMedia("(min-width: 48rem)").matches).value;
   return (
@@ -113,6 +116,7 @@ function MeetingFilters() {
             label="Room"
             placeholder="id or name"
             value={filterOf("room")}
+            help={roomName && `ID of ${inText(roomName)}`}
             onInput={(value) => setParameters({ room: value.trim() })}
           />
           <Select

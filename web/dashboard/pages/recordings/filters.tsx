@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { parameters, setParameters } from "../../address/router.ts";
 import { FILTERS, type Filter, filterOf, filters, RECORDING_TYPES } from "../../live/recordings.ts";
 import { fromLocalInput, toLocalInput } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { Select, Text } from "../../ui/fields.tsx";
 
 const TYPES = [["", "every type"], ...RECORDING_TYPES.map((type) => [type, type] as const)] as const;
@@ -11,7 +12,12 @@ const ORDERS = [
   ["asc", "first completed first"],
 ] as const;
 
-export function RecordingFilters() {
+interface RecordingFiltersProps {
+  /** undefined: the filter has its name, or there is none. */
+  readonly roomName: string | undefined;
+}
+
+export function RecordingFilters({ roomName }: RecordingFiltersProps) {
   const order = parameters.value.get("order") === "asc" ? "asc" : "";
   const type = RECORDING_TYPES.find((one) => one === filterOf("type")) ?? "";
   const count = Object.keys(filters()).length;
@@ -24,7 +30,12 @@ export function RecordingFilters() {
           <strong>Filters</strong> <span class="muted">{count > 0 && `${count} set`}</span>
         </summary>
         <div class="filter-grid">
-          <TextFilter name="room" label="Room" placeholder="id or name" />
+          <TextFilter
+            name="room"
+            label="Room"
+            placeholder="id or name"
+            help={roomName && `ID of ${inText(roomName)}`}
+          />
           <TextFilter name="participantUsername" label="Participant" placeholder="alice" />
           <Select label="Type" value={type} options={TYPES} onChange={(value) => setParameters({ type: value })} />
           <TimeFilter name="startedAfter" label="Started at or after" />
@@ -50,6 +61,7 @@ interface FilterProps {
   readonly name: Filter;
   readonly label: string;
   readonly placeholder?: string;
+  readonly help?: string | undefined;
 }
 
 const TextFilter = ({ name, ...rest }: FilterProps) => (

@@ -7,7 +7,8 @@ import { mayChange } from "../../api/session.ts";
 import type { App } from "../../api/types.ts";
 import { currentApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, isSettled, type LiveList, useDelayed, useKept, useList } from "../../live/live.ts";
-import { filters, recordingsPath } from "../../live/recordings.ts";
+import { filterOf, filters, recordingsPath } from "../../live/recordings.ts";
+import { useRoomName } from "../../live/room-name.ts";
 import { bytes, whole } from "../../text/format.ts";
 import { inText } from "../../text/in-text.ts";
 import { confirm } from "../../ui/dialog.tsx";
@@ -41,6 +42,7 @@ function RecordingsOf({ app }: { readonly app: App }) {
     idOf: ({ _id }) => _id,
   });
   const rows = useKept(list.data);
+  const roomName = useRoomName(app._id, filterOf("room"), list.data);
   const chosen = useSignal(NONE);
   const choose = ({ _id }: Recording, isOn: boolean): void => {
     const next = new Set(chosen.value);
@@ -56,13 +58,14 @@ function RecordingsOf({ app }: { readonly app: App }) {
       intro="What was recorded in meetings, and files that your backend has uploaded for a room."
     >
       <Card>
-        <RecordingFilters />
+        <RecordingFilters roomName={roomName} />
       </Card>
       <Card>
         <Summary
           app={app}
           root={root}
           list={list}
+          roomName={roomName}
           isCurrent={delayed === filtered.value && list.data !== undefined}
           chosen={chosen.value}
           mark={(all) => (chosen.value = new Set(all.map(({ _id }) => _id)))}
@@ -102,6 +105,8 @@ interface SummaryProps {
   readonly app: App;
   readonly root: string;
   readonly list: LiveList<Recording>;
+  /** Of the room whose id is a filter. */
+  readonly roomName: string | undefined;
   /** The list is that of the present filters. */
   readonly isCurrent: boolean;
   readonly chosen: ReadonlySet<string>;
@@ -110,7 +115,7 @@ interface SummaryProps {
 }
 
 /** How many there are and what they take, and what can be done with several at once. */
-function Summary({ app, root, list, isCurrent, chosen, mark }: SummaryProps) {
+function Summary({ app, root, list, roomName, isCurrent, chosen, mark }: SummaryProps) {
   const { data = [], total, storage } = list;
   const marked = data.filter(({ _id }) => chosen.has(_id));
   const given = filters();
@@ -150,7 +155,7 @@ function Summary({ app, root, list, isCurrent, chosen, mark }: SummaryProps) {
             class="danger"
             disabled={!isCurrent || Object.keys(given).length === 0}
             title={Object.keys(given).length === 0 ? "Set at least one filter first" : undefined}
-            onClick={() => deleteMatching({ app, root, list, given, clear })}
+            onClick={() => deleteMatching({ app, root, list, roomName, given, clear })}
           >
             Delete all that match …
           </button>
@@ -194,12 +199,12 @@ function deleteThese(
   });
 }
 
-interface DeleteMatching extends Pick<SummaryProps, "app" | "root" | "list"> {
+interface DeleteMatching extends Pick<SummaryProps, "app" | "root" | "list" | "roomName"> {
   readonly clear: () => void;
   readonly given: Readonly<Record<string, string>>;
 }
 
-function deleteMatching({ app, root, list: { total = 0, reload }, given, clear }: DeleteMatching): void {
+function deleteMatching({ app, root, list: { total = 0, reload }, roomName, given, clear }: DeleteMatching): void {
   confirm({
     title: "Delete all recordings that match the filters",
     text: (
@@ -212,6 +217,7 @@ function deleteMatching({ app, root, list: { total = 0, reload }, given, clear }
           {Object.entries(given).map(([name, value]) => (
             <li key={name}>
               {name}: <code>{value}</code>
+              {name === "room" && roomName !== undefined && ` (${inText(roomName)})`}
             </li>
           ))}
         </ul>
