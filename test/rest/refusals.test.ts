@@ -44,6 +44,8 @@ test("a refused connect and a refused frame are listed after the fact, without t
     });
   expect((await list(`app=${app._id}&kind=refuse`)).data).toMatchObject([connect]);
   expect((await list(`app=${app._id}&code=action_not_permitted`)).data).toMatchObject([frame]);
+  expect((await list(`app=${app._id}&peer=AN`)).data).toMatchObject([frame]);
+  expect((await list(`app=${app._id}&from=elsewhere`)).data).toMatchObject([connect]);
   const { data } = await list("credentials=unknown");
   expect(data).toEqual([{ ...times, kind: "refuse", code: "invalid_token", address: "127.0.0.1", count: 1 }]);
   const all = await list("limit=1000");

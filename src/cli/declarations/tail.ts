@@ -30,6 +30,8 @@ Payloads are shown only for applications that allow it, and only to admins. Pres
       { name: "unknown", meaning: "only connects with unknown credentials, which belong to no application" },
       { name: "kind", value: "KIND", meaning: "connect or frame; default both", choices: ["connect", "frame"] },
       { name: "code", value: "CODE", meaning: "only with this error code, such as token_expired" },
+      { name: "peer", value: "TEXT", meaning: "only of peers with this text in their id" },
+      { name: "from", value: "TEXT", meaning: "only connects with this text in their origin or address" },
       { name: "limit", value: "N", meaning: "how many; default 50, at most 1000" },
       { name: "after", value: "NEXT", meaning: "continue where the previous page ended" },
       ...forLists(CONTROL),

@@ -42,7 +42,7 @@ export async function refusals(input: Input): Promise<CommandResult> {
     ...(kind !== undefined && { kind: KINDS[kind] }),
     ...(input.isOn("unknown") && { credentials: "unknown" }),
   });
-  for (const name of ["app", "code", "after"]) {
+  for (const name of ["app", "code", "peer", "from", "after"]) {
     const value = input.text(name);
     if (value !== undefined) query.set(name, value);
   }

@@ -4,6 +4,7 @@ import type { Operator } from "../../../access/operators/operator.ts";
 import type { AppId } from "../../../base/ids.ts";
 import { lazily } from "../../../base/lazily.ts";
 import { Problem } from "../../../protocol/codes.ts";
+import { ORIGIN_MAX_CHARS, PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
 import { LIVE_PAGE_MAX } from "../../../realtime/operators/live/limits.ts";
 import { type LiveRefusals, REFUSAL_KINDS } from "../../../realtime/operators/live/refusals.ts";
 import { type Endpoint, endpoint, type Guard } from "../../server/endpoint.ts";
@@ -21,6 +22,16 @@ const query = lazily(() =>
       .optional(),
     kind: z.enum(REFUSAL_KINDS).describe("refuse: only connects; error: only frames.").optional(),
     code: z.string().max(TEXT_MAX_CHARS).describe("Only with this error code, such as token_expired.").optional(),
+    peer: z
+      .string()
+      .max(PEER_ID_MAX_CHARS)
+      .describe("Only of peers with this in their id, in upper or lower case.")
+      .optional(),
+    from: z
+      .string()
+      .max(ORIGIN_MAX_CHARS)
+      .describe("Only connects with this in their origin or address, in upper or lower case.")
+      .optional(),
     limit: limit(LIVE_PAGE_MAX, PAGE_DEFAULT),
     after: z.string().max(TEXT_MAX_CHARS).describe("`next` of the previous page.").optional(),
   }),

@@ -54,7 +54,7 @@ test("pages go on where the previous one ended, also when several happened in th
   expect(found.toSorted()).toEqual(Array.from({ length: 30 }, (_, i) => `p${i}`).toSorted());
 });
 
-test("filters choose an application, unknown credentials, connects or frames, and a code", async () => {
+test("filters choose an application, unknown credentials, connects or frames, a code, and parts of peer, origin and address", async () => {
   const { live, refuse } = scene();
   refuse(0, "ann", "token_expired");
   refuse(1, undefined, "invalid_token");
@@ -66,6 +66,11 @@ test("filters choose an application, unknown credentials, connects or frames, an
   expect(await codes({ app: null })).toEqual(["invalid_token"]);
   expect(await codes({ kind: "error" })).toEqual([]);
   expect(await codes({ code: "invalid_token" })).toEqual(["invalid_token"]);
+  expect(await codes({ peer: "AN" })).toEqual(["token_expired"]);
+  expect(await codes({ peer: "bob" })).toEqual([]);
+  expect(await codes({ from: "Shop.example" })).toEqual(["invalid_token", "token_expired"]);
+  expect(await codes({ from: "192.0.2.9", kind: "refuse", peer: "ann" })).toEqual(["token_expired"]);
+  expect(await codes({ from: "198.51.100.1" })).toEqual([]);
 });
 
 test.each(["", "1", "1.2", "1.2.", "x.2.n", `1.2.${"n".repeat(100)}`])("%j is no place in the list", async (after) => {

@@ -52,6 +52,10 @@ const request = lazily(() =>
     app: app().nullable().optional(),
     kind: z.enum(REFUSAL_KINDS).optional(),
     code: code().optional(),
+    /** A part of the peer's id. Nodes of earlier versions know neither this nor `from`: the lists of all are searched again. */
+    peer: z.string().max(PEER_ID_MAX_CHARS).optional(),
+    /** A part of the origin or of the address. */
+    from: z.string().max(ORIGIN_MAX_CHARS).optional(),
     after: place().optional(),
     limit: z.int().min(1).max(LIVE_PAGE_MAX),
   }),
@@ -94,24 +98,37 @@ export class LiveRefusals {
     const page = all.slice(0, filters.limit);
     const last = all.length > page.length ? page.at(-1) : undefined;
     return {
-      data: page.map(({ node: _, number: __, ...shown }) => shown),
+      data: page.filter((one) => isAsked(one, filters)).map(({ node: _, number: __, ...shown }) => shown),
       next: last ? textOf(last) : null,
       isComplete,
     };
   }
 
-  private local({ app, kind, code, after, limit }: Request): Line[] {
+  private local({ app, after, limit, ...filters }: Request): Line[] {
     const { refusals, nodeRequests, nodeId } = this.parts;
     const node = nodeRequests.self;
     const first = new FirstOf<Refusal & Place>(limit + 1, isNewer);
     for (const one of refusals.of(app)) {
-      if ((kind !== undefined && one.kind !== kind) || (code !== undefined && one.code !== code)) continue;
+      if (!isAsked(one, filters)) continue;
       const placed = { ...one, node };
       if (after === undefined || isNewer(after, placed)) first.offer(placed);
     }
     return first.sorted().map((one) => ({ ...one, nodeId }));
   }
 }
+
+/** In upper or lower case: people copy parts of names by hand. */
+const isPartOf = (wanted: string, ...texts: readonly (string | undefined)[]): boolean =>
+  texts.some((text) => text?.toLowerCase().includes(wanted.toLowerCase()));
+
+const isAsked = (
+  one: Pick<Refusal, "kind" | "code" | "peerId" | "origin" | "address">,
+  { kind, code, peer, from }: Pick<Request, "kind" | "code" | "peer" | "from">,
+): boolean =>
+  (kind === undefined || one.kind === kind) &&
+  (code === undefined || one.code === code) &&
+  (peer === undefined || isPartOf(peer, one.peerId)) &&
+  (from === undefined || isPartOf(from, one.origin, one.address));
 
 function isNewer(one: Place, other: Place): boolean {
   if (one.lastMs !== other.lastMs) return one.lastMs > other.lastMs;
