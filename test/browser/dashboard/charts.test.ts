@@ -87,7 +87,10 @@ test("refused connects of no application are counted apart, and lead to the list
 });
 
 test("what was refused before the page was opened is listed, explained, and filtered by the address", async () => {
-  const { keyId } = await server.admin.createPublishable(world.app._id, { allowedOrigins: ["https://shop.example"] });
+  const { keyId } = await server.admin.createPublishable(world.app._id, {
+    allowedOrigins: ["https://shop.example"],
+    label: "shop page",
+  });
   const Origin = "https://elsewhere.example";
   for (let n = 0; n < 2; n++) await attempt(server.url, { query: `key=${keyId}`, headers: { Origin } });
   const { wire } = await world.member("chat/1", { sub: "alice" });
@@ -100,9 +103,12 @@ test("what was refused before the page was opened is listed, explained, and filt
   const refused = row(page, "Refusals", "origin_not_allowed");
   await refused.getByText(Origin, { exact: true }).waitFor();
   await refused.getByRole("cell", { name: "2", exact: true }).waitFor();
+  await refused.getByText("shop page", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Clear filters" }).click();
   await page.waitForURL(/\/refusals$/);
   await row(page, "Refusals", "channel_reserved").getByRole("link", { name: "alice" }).waitFor();
+  await page.getByLabel("From", { exact: true }).fill("elsewhere");
+  await row(page, "Refusals", "channel_reserved").waitFor({ state: "detached" });
   await refused.getByRole("link", { name: "Why?" }).click();
   await page.waitForURL(/\/why-not\?/);
   await eventually(() => page.getByLabel("Origin of the web page").inputValue(), Origin);

@@ -43,14 +43,14 @@ export const Name = ({ children, href }: { readonly children: string; readonly h
 
 interface NamedIdProps {
   readonly id: string;
-  readonly href: string;
+  readonly href: string | undefined;
   readonly name: string | undefined;
 }
 
 /** An id, and beside it what people call its bearer. */
 export const NamedId = ({ id, href, name }: NamedIdProps) => (
   <span class="row tight named-id">
-    <Name href={href}>{id}</Name>
+    {href === undefined ? <Name>{id}</Name> : <Name href={href}>{id}</Name>}
     {name !== undefined && name !== id && (
       // It may be written from right to left, and must not turn what stands beside it.
       <bdi class="muted" title={name}>

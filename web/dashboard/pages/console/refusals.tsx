@@ -2,9 +2,9 @@
 import { channelPage, keyPage, peerPage, refusalsPage, whyNotPage } from "../../address/links.ts";
 import { type PageParameters, parameters, setParameters } from "../../address/router.ts";
 import { query } from "../../api/client.ts";
-import type { Refusal } from "../../api/types.ts";
+import type { Key, List, Refusal } from "../../api/types.ts";
 import { apps, currentApp } from "../../live/apps.ts";
-import { CHANGES_EVERY_MS, isSettled, useDelayed, useKept, useList } from "../../live/live.ts";
+import { CHANGES_EVERY_MS, isSettled, useDelayed, useKept, useList, useLive } from "../../live/live.ts";
 import type { CsvColumn } from "../../text/csv.ts";
 import { refusalOf } from "../../text/event-text.ts";
 import { whole } from "../../text/format.ts";
@@ -14,7 +14,7 @@ import { ListFoot } from "../../ui/list-foot.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Name, Time } from "../../ui/values.tsx";
+import { Name, NamedId, Time } from "../../ui/values.tsx";
 import { NotFound } from "../not-found.tsx";
 
 const KINDS = [
@@ -26,7 +26,11 @@ const whatOf = ({ kind }: Refusal): string => (kind === "refuse" ? "Connect" : "
 
 /** In the choice of applications; no application can be named like that. */
 const UNKNOWN = "~unknown";
-const NO_FILTERS = { app: "", credentials: "", kind: "", code: "" };
+const NO_FILTERS = { app: "", credentials: "", kind: "", code: "", peer: "", from: "" };
+const TYPED = ["code", "peer", "from"] as const;
+
+/** What people call the keys, by their ids. */
+type Labels = ReadonlyMap<string, string>;
 
 /** The longest, such as channel_not_authorized, in full: it is what one looks for. */
 const REASON_REM = 12.5;
@@ -56,7 +60,7 @@ const APPLICATION: Column<Refusal> = {
     ),
 };
 
-const columnsOf = (isOfApp: boolean): readonly Column<Refusal>[] => [
+const columnsOf = (isOfApp: boolean, labels: Labels): readonly Column<Refusal>[] => [
   {
     title: "Last",
     rem: 7.25,
@@ -87,7 +91,8 @@ const columnsOf = (isOfApp: boolean): readonly Column<Refusal>[] => [
     title: "Key",
     isMinor: true,
     value: ({ keyId }) => keyId,
-    cell: ({ appName, keyId }) => linked(appName, keyId, keyPage),
+    cell: ({ appName, keyId }) =>
+      keyId !== undefined && <NamedId id={keyId} href={appName && keyPage(appName, keyId)} name={labels.get(keyId)} />,
   },
   {
     title: "Peer",
@@ -124,8 +129,9 @@ const From = ({ of: { origin, address } }: { readonly of: Refusal }) => (
   </span>
 );
 
-const inFile = (columns: readonly Column<Refusal>[]): readonly CsvColumn<Refusal>[] => [
+const inFile = (columns: readonly Column<Refusal>[], labels: Labels): readonly CsvColumn<Refusal>[] => [
   ...columns.filter(({ title }) => title !== "From"),
+  { title: "Label of the key", value: ({ keyId = "" }) => labels.get(keyId) },
   { title: "Refused", value: whatOf },
   { title: "First", value: ({ first }) => first, isTime: true },
   { title: "Origin", value: ({ origin }) => origin },
@@ -139,19 +145,28 @@ const keyOf = ({ nodeId, kind, app, code, keyId, peerId, channel, origin, addres
 export function Refusals({ at }: { readonly at: PageParameters }) {
   const app = currentApp.value;
   const given = parameters.value;
-  const code = useDelayed({ value: given.get("code")?.trim() ?? "" }, 300);
+  const typed = useDelayed(
+    { value: query(Object.fromEntries(TYPED.map((name) => [name, given.get(name)?.trim() ?? ""]))) },
+    300,
+  );
   const filters = {
     app: app?._id ?? given.get("app") ?? "",
     credentials: app ? "" : (given.get("credentials") ?? ""),
     kind: given.get("kind") ?? "",
-    code,
+    ...Object.fromEntries(new URLSearchParams(typed)),
   };
   const isFiltered = Object.keys(NO_FILTERS).some((name) => given.has(name));
   const isUnknown = at.app !== undefined && !app;
   const list = useList<Refusal>(isUnknown ? undefined : `/refusals${query(filters)}`, { everyMs: CHANGES_EVERY_MS });
   const rows = useKept(list.data);
+  // One page: an application's keys, or the oldest of all.
+  const hasKeys = rows?.some(({ keyId }) => keyId !== undefined);
+  const keys = useLive<List<Key>>(hasKeys ? `/signalling/keys${query({ app: filters.app })}` : undefined);
   if (isUnknown) return <NotFound />;
-  const columns = columnsOf(app !== undefined);
+  const labels: Labels = new Map(
+    keys.data?.data.flatMap(({ keyId, label }) => (label === null ? [] : [[keyId, label] as const])),
+  );
+  const columns = columnsOf(app !== undefined, labels);
   return (
     <Page
       title="Refusals"
@@ -162,7 +177,7 @@ export function Refusals({ at }: { readonly at: PageParameters }) {
       actions={
         <DownloadCsv
           name={app ? `refusals-${app.name}` : "refusals"}
-          columns={inFile(columns)}
+          columns={inFile(columns, labels)}
           rows={rows ?? []}
           all={list.hasMore ? list.all : undefined}
         />
@@ -194,6 +209,18 @@ export function Refusals({ at }: { readonly at: PageParameters }) {
           placeholder="token_expired"
           value={given.get("code") ?? ""}
           onInput={(value) => setParameters({ code: value })}
+        />
+        <Text
+          label="Peer"
+          placeholder="alice"
+          value={given.get("peer") ?? ""}
+          onInput={(value) => setParameters({ peer: value })}
+        />
+        <Text
+          label="From"
+          placeholder="example.com or 192.0.2.1"
+          value={given.get("from") ?? ""}
+          onInput={(value) => setParameters({ from: value })}
         />
         {isFiltered && (
           <button type="button" class="quiet" onClick={() => setParameters(NO_FILTERS)}>
@@ -229,7 +256,9 @@ export function Refusals({ at }: { readonly at: PageParameters }) {
 
 const Nothing = ({ isFiltered }: { readonly isFiltered: boolean }) =>
   isFiltered ? (
-    <Empty title="No refusals match the filters.">Enter a complete reason, such as “token_expired”.</Empty>
+    <Empty title="No refusals match the filters.">
+      Enter a complete reason, such as “token_expired”. For a peer, an origin or an address a part is enough.
+    </Empty>
   ) : (
     <Empty title="No refusals in the last 24 hours.">
       A connect or a frame that the service refuses appears here with its reason, and stays for up to 24 hours. Each
