@@ -23,8 +23,8 @@ const SIZES = [
   ["KiB", 1024],
 ] as const;
 
-/** 1_073_741_824 → "1 GiB". In the largest unit that is exact, because it is a limit. */
+/** 1_073_741_824 → "1 GiB", 900_000_000_000 → "838.2 GiB": in the largest unit, with one decimal. */
 export function bytesText(bytes: number): string {
-  const [unit, size] = SIZES.find(([, one]) => bytes >= one && bytes % one === 0) ?? ["bytes", 1];
-  return `${(bytes / size).toLocaleString("en")} ${unit}`;
+  const [unit, size] = SIZES.find(([, one]) => bytes >= one) ?? ["bytes", 1];
+  return `${(bytes / size).toLocaleString("en", { maximumFractionDigits: 1 })} ${unit}`;
 }

@@ -49,28 +49,28 @@ const FIELDS: Readonly<Record<AppField, FieldTexts>> = {
     },
   },
   maxHistoryBytes: {
-    inGeneral: `${bytesText(HISTORY_DEFAULT_BYTES)} per application (maxHistoryBytes)`,
+    inGeneral: `${bytesText(HISTORY_DEFAULT_BYTES)} per application by default`,
     of: ({ maxHistoryBytes }) => bytesText(maxHistoryBytes),
     change: { command: plan("max-history-bytes N"), page: "rules" },
   },
   maxStreamBytes: {
-    inGeneral: `${bytesText(STREAMS_DEFAULT_BYTES)} per application (maxStreamBytes)`,
+    inGeneral: `${bytesText(STREAMS_DEFAULT_BYTES)} per application by default`,
     of: ({ maxStreamBytes }) => bytesText(maxStreamBytes),
     change: { command: plan("max-stream-bytes N"), page: "rules" },
   },
   meetingRetentionDays: {
-    inGeneral: `${daysText(MEETINGS_KEPT_DEFAULT_DAYS)} after their end (meetingRetentionDays)`,
+    inGeneral: `${daysText(MEETINGS_KEPT_DEFAULT_DAYS)} after their end by default`,
     of: ({ meetingRetentionDays }) => `${daysText(meetingRetentionDays)} after their end`,
     change: { command: plan("meeting-retention-days N"), page: "meetings" },
   },
   retentionDays: {
-    inGeneral: "until they are deleted, or for the application's retentionDays",
+    inGeneral: "until they are deleted, or for as many days as the application sets",
     of: ({ retentionDays }) =>
       retentionDays === null ? "until they are deleted" : `${daysText(retentionDays)} after they are complete`,
     change: { command: plan("retention-days N"), page: "recordings" },
   },
   maxRecordingBytesTotal: {
-    inGeneral: `${bytesText(RECORDINGS_DEFAULT_BYTES)} per application, with uploads (maxRecordingBytesTotal)`,
+    inGeneral: `${bytesText(RECORDINGS_DEFAULT_BYTES)} per application by default, with uploads`,
     of: ({ maxRecordingBytesTotal }) => `${bytesText(maxRecordingBytesTotal)}, with uploads`,
     change: { command: plan("max-recording-bytes-total N"), page: "recordings" },
   },

@@ -145,6 +145,17 @@ describe("the inventory", () => {
     expect(SUBJECTS.filter(({ id, main }) => !named.some(([name, of]) => name === main && of === id))).toEqual([]);
   });
 
+  test("a limit of bytes is said in the largest unit, also if it is no whole number of them", () => {
+    const text = (maxHistoryBytes: number): string =>
+      limitText({ field: "maxHistoryBytes" }, { setting: () => "", app: appRow("a", { maxHistoryBytes }) });
+    expect([900, 1024 ** 3, 1.5 * 1024 ** 3, 900_000_000_000].map(text)).toEqual([
+      "900 bytes",
+      "1 GiB",
+      "1.5 GiB",
+      "838.2 GiB",
+    ]);
+  });
+
   test("the rules of an application are named, a few of them", () => {
     const rule = (pattern: string) => ({ pattern, history: { messages: 1000, seconds: 3600 }, graceSec: 0 });
     const app = appRow("a", { channelRules: ["a", "b", "c", "d", "e"].map(rule) });
