@@ -90,8 +90,10 @@ test("a private room for Friday with a recording is made without knowing the API
   });
   await button(page, "Cancel").click();
   await button(page, "Open now …").click();
-  await button(dialog(page, "Open friday now"), "Open the room").click();
-  await toast(page, "friday is open. People who wait get in within about a minute.").waitFor();
+  const question = dialog(page, "Open friday now");
+  await question.getByText("People who wait on its page can ask to join within about a minute.").waitFor();
+  await button(question, "Open the room").click();
+  await toast(page, "friday is open.").waitFor();
   await button(page, "Open now …").waitFor({ state: "detached" });
   const { notBeforeUnixSec } = await server.admin.must<{ notBeforeUnixSec: number }>("GET", "/apps/shop/rooms/friday");
   expect(Math.abs(notBeforeUnixSec - Date.now() / 1000)).toBeLessThan(60);

@@ -15,7 +15,7 @@ interface PageProps {
   readonly mark?: ComponentChildren;
   /** On the right of the title: buttons, a choice of range. */
   readonly actions?: ComponentChildren;
-  /** Something to fill in: nobody reads it for how fresh it is, only whether the service can be reached. */
+  /** A form to fill in: its head only says if the service cannot be reached. */
   readonly isForm?: boolean;
   /** A sentence below the title. */
   readonly intro?: ComponentChildren;

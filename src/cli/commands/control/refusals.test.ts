@@ -29,7 +29,7 @@ test("what was refused is listed, with how often, and filters choose from it", a
   expect(await jsonLines("refusals --unknown")).toMatchObject([unknown]);
   expect(await jsonLines("refusals --code origin_not_allowed --kind connect")).toMatchObject([{ keyId, count: 2 }]);
   expect(await jsonLines("refusals --from elsewhere")).toMatchObject([{ keyId, count: 2 }]);
-  expect(await jsonLines("refusals --peer nobody")).toEqual([]);
+  expect(await jsonLines("refusals --peer bob")).toEqual([]);
   const { stderr } = await run("refusals --limit 1");
   const next = /^More entries: --after (\S+)$/m.exec(stderr)?.[1];
   expect(await jsonLines(`refusals --limit 1 --after ${next}`)).toMatchObject([{ keyId }]);

@@ -105,7 +105,7 @@ interface SummaryProps {
   readonly app: App;
   readonly root: string;
   readonly list: LiveList<Recording>;
-  /** Of the room whose id is a filter. */
+  /** The name of the room whose id is a filter. */
   readonly roomName: string | undefined;
   /** The list is that of the present filters. */
   readonly isCurrent: boolean;

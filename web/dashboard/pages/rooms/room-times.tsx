@@ -7,7 +7,7 @@ import { mayChange } from "../../api/session.ts";
 import type { LiveList } from "../../live/live.ts";
 import { roomPath } from "../../live/meetings.ts";
 import { appointment, duration, whole } from "../../text/format.ts";
-import { openHours, openingOf, timesOf } from "../../text/room-text.ts";
+import { audienceOf, openHours, openingOf, timesOf } from "../../text/room-text.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { Empty, toast } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
@@ -30,9 +30,11 @@ export const NextMeeting = ({ app, room, reload }: NextMeetingProps) => (
   >
     <When room={room} />
     {mayChange.value && openingOf(room, nowSeconds.value) === "later" && (
-      <button type="button" onClick={() => askToOpen(app, room, reload)}>
-        Open now …
-      </button>
+      <p class="spaced">
+        <button type="button" onClick={() => askToOpen(app, room, reload)}>
+          Open now …
+        </button>
+      </p>
     )}
   </Card>
 );
@@ -46,15 +48,16 @@ function askToOpen(app: string, room: Room, reload: () => Promise<unknown>): voi
     text: (
       <p>
         It opens now instead of {appointment(opens)}
-        {closes !== undefined && `, and still closes ${appointment(closes)}`}. People who wait on its page get in within
-        about a minute. Access tokens with a start of their own still begin then.
+        {closes !== undefined && `, and still closes ${appointment(closes)}`}. People who wait on its page{" "}
+        {audienceOf(room) === "lobby" ? "can ask to join" : "get in"} within about a minute. An access token with a
+        start of its own is valid only from then on.
       </p>
     ),
     submit: "Open the room",
     run: async () => {
       await put(roomPath(app, roomName), { notBeforeUnixSec: Math.floor(nowSeconds.peek()) });
       await reload();
-      toast(`${roomName} is open. People who wait get in within about a minute.`);
+      toast(`${roomName} is open.`);
     },
   });
 }
