@@ -54,7 +54,7 @@ export const shownRule = lazily(() =>
     .object({
       pattern: z.string(),
       history: retention().optional(),
-      stream: streamRule().optional(),
+      stream: streamRule().describe("Its channels are streams.").optional(),
       graceSec: z.int(),
     })
     .meta({ id: "StoredChannelRule" }),

@@ -36,7 +36,7 @@ const response = lazily(() =>
         .optional()
         .describe("What is stored now, in channels and in rooms; absent while that cannot be read"),
       streams: z
-        .object({ count: z.int(), messages: z.int(), bytes: z.int() })
+        .object({ count: z.int().describe("Streams that exist"), messages: z.int(), bytes: z.int() })
         .optional()
         .describe("Its streams and what they hold now; absent while that cannot be read"),
     })

@@ -30,7 +30,7 @@ const RETRY_SECONDS = 1;
 const described = lazily(() =>
   z.object({
     channel: z.string(),
-    contentType: z.string(),
+    contentType: z.string().describe("As it was created, in lower case"),
     created: unixSeconds(),
     closed: z.boolean().describe("It takes no more messages"),
     messages: z.int(),
@@ -51,8 +51,8 @@ const producer = lazily(() =>
     .object({
       keyId: z.string().optional().describe("The key that it writes with"),
       peerId: z.string().optional().describe("The peer that it is: it writes with a token"),
-      id: z.string(),
-      epoch: z.int(),
+      id: z.string().describe("The `Producer-Id` that it sends"),
+      epoch: z.int().describe("The newest `Producer-Epoch`; earlier ones are refused"),
       seq: z.int().describe("The number of its last write"),
       used: unixSeconds(),
     })
