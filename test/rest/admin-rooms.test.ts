@@ -36,7 +36,7 @@ test("a room is created, read, changed, renamed and archived, as over the applic
     maxParticipants: 12,
     lang: "en",
   });
-  expect(await admin.must<Room>("GET", `/apps/${app._id}/rooms/standup`)).toEqual(made);
+  expect(await admin.must<Room>("GET", `/apps/${app._id}/rooms/standup`)).toEqual({ ...made, waiting: [] });
   expect(await overApplication(app, "standup")).toEqual(made);
   const edit = { roomName: "retro", maxParticipants: null, meetingEndedWebhook: "https://hooks.example/<b>?a=1" };
   const changed = await admin.must<Room>("PUT", `${path}/standup`, edit);

@@ -30,7 +30,9 @@ export class StreamCalls {
   async follow(channel: string, signal: AbortSignal): Promise<void> {
     const response = await fetch(this.url(channel, "?offset=-1&live=sse"), { headers: this.authorization(), signal });
     if (!response.ok || !response.body) throw new Error(`cannot follow ${channel}: ${response.status}`);
-    await response.body.getReader().read();
+    const reader = response.body.getReader();
+    await reader.read();
+    void readOn(reader);
   }
 
   private authorization(): Record<string, string> {
@@ -49,5 +51,14 @@ export class StreamCalls {
     });
     if (!response.ok) throw new Error(`${method} ${channel}: ${response.status} ${await response.text()}`);
     return response;
+  }
+}
+
+/** A response that nothing reads any more may be collected, and its connection closed with it. */
+async function readOn(reader: { read(): Promise<{ readonly done: boolean }> }): Promise<void> {
+  try {
+    while (!(await reader.read()).done);
+  } catch {
+    // It was aborted.
   }
 }

@@ -69,6 +69,7 @@ test("an operator reads lists and what they hold at one rate, and everything els
     "/apps/:app/rooms",
     "/apps/:app/rooms/:roomName",
     "/apps/:app/speech",
+    "/apps/:app/streams",
     "/apps/:app/usage",
     "/apps/:app/webhooks",
     "/apps/:app/webhooks/:id",

@@ -167,8 +167,7 @@ export class Publishing {
     }
     const delivered = (): void => this.delivered(stream, sender, subscription, appended, answer);
     // Before the delivery, which also releases later messages that have waited for this one.
-    if (stream) stream.whenDelivered(appended.epoch, appended.offset, delivered);
-    else delivered();
+    this.whenDelivered(stream, appended, delivered);
     // The channel may have another stream by now, or none.
     if (isNew) this.deliver(message, appended, nowMs);
   };
@@ -184,8 +183,7 @@ export class Publishing {
     const subscription = sender.subscriptionTo(channel);
     if (!subscription) answer(appended);
     const delivered = (): void => this.delivered(stream, sender, subscription, appended, answer);
-    if (stream) stream.whenDelivered(appended.epoch, appended.offset, delivered);
-    else delivered();
+    this.whenDelivered(stream, appended, delivered);
   }
 
   /** The subscribers here have the message, if they are to get it. */
@@ -209,6 +207,12 @@ export class Publishing {
       }
     }
     this.finish(sender);
+  }
+
+  /** Calls back when the subscribers here have the message: now, or when its stream has reached it. */
+  private whenDelivered(stream: Stream | undefined, appended: Published, delivered: () => void): void {
+    if (stream) stream.whenDelivered(appended.epoch, appended.offset, delivered);
+    else delivered();
   }
 
   private deliver(message: NewMessage, appended: Appended, nowMs: number): void {
