@@ -1,7 +1,7 @@
 /** The command palette: pages, actions, applications, and the keys, channels, peers and rooms of the current application. */
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { channelPage, keyPage, peerPage, roomPage, streamPage } from "../address/links.ts";
+import { channelPage, keyPage, peerPage, refusalsPage, roomPage, streamPage } from "../address/links.ts";
 import { BASE, navigate } from "../address/router.ts";
 import type { App } from "../api/types.ts";
 import { appName, apps, currentApp } from "../live/apps.ts";
@@ -140,11 +140,14 @@ function Search() {
   }));
   const lately = wanted === "" ? recent().map((one) => ({ ...one, group: "Recent" })) : [];
   const pageList = wanted === "" ? pages() : matches(pages(), wanted, ({ title }) => title);
-  const picks = [
+  const hits = [
     ...[...lately, ...pageList].map(pickOf),
     ...matches(actions(app), wanted, ({ title }) => title).map(actionPick),
     ...[...(wanted === "" ? [] : applications), ...things].map(pickOf),
   ];
+  // Whoever is looked for here and not found may be a client that cannot connect.
+  const isNowhere = hits.length === 0 && app !== undefined && !isSearching && problem === "";
+  const picks = isNowhere ? [pickOf(refusalsOf(name))] : hits;
   return (
     <>
       <Picker
@@ -155,7 +158,7 @@ function Search() {
         value={typed.value}
         onInput={(value) => (typed.value = value)}
         picks={picks}
-        note={noteOf({ isSearching, problem, hasApp: app !== undefined, count: picks.length, wanted })}
+        note={noteOf({ isSearching, problem, hasApp: app !== undefined, count: hits.length, wanted })}
       />
       <button type="button" class="small palette-close" onClick={close}>
         Close
@@ -163,6 +166,13 @@ function Search() {
     </>
   );
 }
+
+const refusalsOf = (app: string): Place => ({
+  title: "Refusals",
+  detail: "clients that could not connect",
+  to: below(refusalsPage(app)),
+  group: "Not found. Look here next",
+});
 
 interface State {
   readonly isSearching: boolean;
@@ -178,7 +188,6 @@ function noteOf({ isSearching, problem, hasApp, count, wanted }: State): string 
   const nothing = wanted !== "" && count === 0 ? "Nothing found. " : "";
   if (!hasApp) return `${nothing}To find keys, channels, peers and rooms, choose an application first.`;
   return (
-    nothing &&
-    "Nothing found. Channels and peers are found only while they are in use, and names are case-sensitive. Refusals lists clients that cannot connect."
+    nothing && "Nothing found. Channels and peers are found only while they are in use, and names are case-sensitive."
   );
 }

@@ -68,7 +68,9 @@ export function Picker({ label, placeholder, value, onInput, picks, note }: Pick
     <div class="picker">
       <input
         ref={field}
-        type="search"
+        // Not a search field: there Escape would empty the field first, and close only when it is pressed twice.
+        type="text"
+        inputmode="search"
         {...comboboxOf(id, at, picks.length)}
         aria-label={label}
         placeholder={placeholder}

@@ -71,6 +71,11 @@ test("texts, numbers and times follow the language", () => {
   const now = Date.UTC(2026, 10, 16, 12);
   expect(moment(now + 3_600_000, now)).not.toContain("2026");
   expect(moment(now + 86_400_000, now)).toContain("2026");
+  const zone = new Intl.DateTimeFormat("de", { timeZoneName: "short" })
+    .formatToParts(now)
+    .find(({ type }) => type === "timeZoneName");
+  expect(moment(now + 3_600_000, now)).toContain(zone?.value ?? "no zone");
+  expect(moment(now + 86_400_000, now)).toContain(zone?.value ?? "no zone");
   language.value = "fr";
   expect(counted(0, "peopleOne", "peopleOther")).toBe("0 personnes");
   language.value = "en";

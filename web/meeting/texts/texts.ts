@@ -58,12 +58,16 @@ const HOUR_MS = 3_600_000;
 export const timeOfDay = (timeMs: number): string =>
   new Intl.DateTimeFormat(language.value, { timeStyle: "short" }).format(timeMs);
 
-/** With the date, unless it is within the next or the last 12 hours. */
+const TIME: Intl.DateTimeFormatOptions = { hour: "numeric", minute: "2-digit" };
+const DAY: Intl.DateTimeFormatOptions = { weekday: "long", year: "numeric", month: "long", day: "numeric" };
+
+/** With the date, unless it is within the next or the last 12 hours. With the time zone: people from several zones get the same invitation. */
 export const moment = (timeMs: number, nowMs: number): string =>
-  new Intl.DateTimeFormat(
-    language.value,
-    Math.abs(timeMs - nowMs) < 12 * HOUR_MS ? { timeStyle: "short" } : { dateStyle: "full", timeStyle: "short" },
-  ).format(timeMs);
+  new Intl.DateTimeFormat(language.value, {
+    ...(Math.abs(timeMs - nowMs) >= 12 * HOUR_MS && DAY),
+    ...TIME,
+    timeZoneName: "short",
+  }).format(timeMs);
 
 /** A running time, as clocks show it: 4:05, 1:04:05. */
 export function clockTime(seconds: number): string {

@@ -1,5 +1,6 @@
 /** The link to the room: to copy, or to hand to another application. */
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { inviteLink } from "../page/address.ts";
 import { moment, t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
@@ -43,11 +44,25 @@ export function InviteLink() {
 /** Desktops have one too, which no one looks for. */
 const hasSheet = (): boolean => "share" in navigator && matchMedia("(pointer: coarse)").matches;
 
+const LOOK_EVERY_MS = 30_000;
+
+/** The schedule can change while a host waits inside, and the room opens at some time: the text follows. */
+function useScheduleWhile(isEarly: boolean): void {
+  const { reach } = useVisit();
+  useEffect(() => {
+    if (!isEarly) return;
+    // No answer: the next look has one.
+    const timer = setInterval(() => void reach().catch(() => undefined), LOOK_EVERY_MS);
+    return () => clearInterval(timer);
+  }, [isEarly, reach]);
+}
+
 /** In place of the others, while no one else is inside. */
 export function Alone() {
   const { session } = useVisit();
   // A host may be inside before the room opens.
   const opensMs = (session.door.value?.opensAt ?? 0) * 1000;
+  useScheduleWhile(opensMs > Date.now());
   return (
     // The dialog has the same link: it would be found twice.
     <div class="alone" aria-hidden={dialog.value === "invite"}>

@@ -310,6 +310,14 @@ test("a room that is not open yet: with a token the join decides", async () => {
   expect(invited.visit.session.stage.value.at).toBe("door");
 });
 
+test("a look at the door from inside finds a schedule that has changed", async () => {
+  const { visit, api } = await inside();
+  api.doorNow = () => ({ ...DOOR, state: "not_open", opensAt: 4_000_000_000 });
+  await visit.reach();
+  expect(visit.session.door.value?.opensAt).toBe(4_000_000_000);
+  expect(visit.session.stage.value.at).toBe("inside");
+});
+
 test("a tab that is restored after its stay has ended is at the door, and a reload within it is inside", async () => {
   const kept = new Map<string, string>();
   const session = {

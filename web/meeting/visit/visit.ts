@@ -66,8 +66,9 @@ export class Visit {
     return this.#name;
   }
 
-  /** Whether the service answers. */
-  readonly reach = (): Promise<unknown> => this.#parts.api.door();
+  /** Asks the door from wherever one is: whether the service answers, and when the room opens. */
+  readonly reach = async (): Promise<unknown> =>
+    (this.session.door.value = await this.#parts.api.door(this.#memory.token));
 
   /** Back to the door, as a person without an invitation. */
   async withoutToken(): Promise<void> {
