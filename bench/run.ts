@@ -16,6 +16,7 @@ import { recordings } from "./recordings.ts";
 import { rooms } from "./rooms.ts";
 import { speed } from "./speed.ts";
 import { storms } from "./storms.ts";
+import { streams } from "./streams.ts";
 import { tokens } from "./tokens.ts";
 import { webhooks } from "./webhooks.ts";
 import { workers } from "./workers.ts";
@@ -54,6 +55,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   storms: {
     about: "18,000 clients come back after a kill: time, CPU, stalls, peak of memory; --only node",
     run: storms,
+  },
+  streams: {
+    about: "CPU of a delivery over HTTP against WebSocket, memory of a reader, a message to 10,000 readers, a page",
+    run: streams,
   },
   tokens: {
     about: "server CPU per minted token, against a minimal server that parses and answers the same",

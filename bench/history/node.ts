@@ -26,7 +26,13 @@ export interface HistoryNode extends AsyncDisposable {
   stalls(work: () => Promise<unknown>): Promise<Stalls>;
 }
 
-export async function startNode(settings: Readonly<Record<string, string>> = {}): Promise<HistoryNode> {
+const HISTORY = { pattern: `${KEPT}*`, history: { messages: KEPT_MESSAGES, seconds: 3600 } };
+
+/** `rules`: those of the application `demo`. */
+export async function startNode(
+  settings: Readonly<Record<string, string>> = {},
+  rules: readonly object[] = [HISTORY],
+): Promise<HistoryNode> {
   const folder = tempFolder();
   const file = join(folder, "stalls");
   const adminToken = `bench_${crypto.randomUUID()}`;
@@ -40,8 +46,7 @@ export async function startNode(settings: Readonly<Record<string, string>> = {})
   const launcher = [process.execPath, "--no-env-file", WATCHED];
   const server = await startParley({ launcher, prefix: ON_SERVER_CORE, settings: all });
   const admin = new Admin(server.url.origin, adminToken);
-  const history = { messages: KEPT_MESSAGES, seconds: 3600 };
-  await admin.must("PATCH", "/apps/demo", { channelRules: [{ pattern: `${KEPT}*`, history }] });
+  await admin.must("PATCH", "/apps/demo", { channelRules: rules });
   return {
     port: Number(server.url.port),
     pids: [server.pid],
