@@ -13,6 +13,7 @@ function world() {
   const batches: { batch: WriteBatch; answer: PromiseWithResolvers<readonly Written[]> }[] = [];
   const settles: PromiseWithResolvers<Settled>[] = [];
   const stored: string[] = [];
+  let unconfirmed = 0;
   const writes = new StreamWrites({
     store: {
       write: (batch) => {
@@ -29,6 +30,7 @@ function world() {
     clock,
     defer: queueMicrotask,
     stored: (write) => stored.push(write.channel),
+    unconfirmed: () => unconfirmed++,
     failed: (error) => {
       throw error;
     },
@@ -41,7 +43,7 @@ function world() {
       outcomes[at] = outcome;
     });
   };
-  return { clock, batches, settles, stored, writes, outcomes, send };
+  return { clock, batches, settles, stored, writes, outcomes, send, unconfirmed: () => unconfirmed };
 }
 
 const end = { epoch: "e", offset: 1, check: "c" };
@@ -95,7 +97,7 @@ test("what was not stored is written again, before what came later", async () =>
 });
 
 test("a store that hangs is asked what became of the batch, and given up on after ten seconds", async () => {
-  const { clock, batches, settles, stored, outcomes, send, writes } = world();
+  const { clock, batches, settles, stored, outcomes, send, writes, unconfirmed } = world();
   send("a");
   await soon();
   clock.advance(2500);
@@ -115,12 +117,14 @@ test("a store that hangs is asked what became of the batch, and given up on afte
   batches[1]?.answer.resolve([written]);
   await writes.close();
   expect(outcomes[1]).toBe(written);
+  expect(unconfirmed()).toBe(1);
 });
 
 test("what waits is bounded, for each application", async () => {
-  const { outcomes, send, writes } = world();
+  const { outcomes, send, writes, unconfirmed } = world();
   for (let at = 0; at < 9; at++) send("a", 1_000_000);
   await soon();
   expect(writes.waitingBytes).toBeLessThan(9_000_000);
   expect(outcomes.filter((one) => one === "unconfirmed").length).toBe(1);
+  expect(unconfirmed()).toBe(1);
 });

@@ -50,6 +50,8 @@ interface StreamWritesParts {
   readonly defer: (callback: () => void) => void;
   /** Messages of a write are stored: called before it is answered, also if it was given up before. */
   readonly stored: (write: Write, written: Written) => void;
+  /** A write was given up: its client does not know whether it is stored. */
+  readonly unconfirmed: () => void;
   /** A callback has thrown. */
   readonly failed: (error: unknown) => void;
 }
@@ -81,7 +83,10 @@ export class StreamWrites {
     const bytes = write.messages.reduce((sum, one) => sum + one.bytes, WRITE_BYTES);
     const ofApp = (this.queuedBytesOf.get(write.spaceId) ?? 0) + bytes;
     const isFull = this.queuedBytes + bytes > QUEUE_MAX_BYTES || ofApp > QUEUE_PER_APP_MAX_BYTES;
-    if (this.isClosed || isFull) return Promise.resolve("unconfirmed");
+    if (this.isClosed || isFull) {
+      this.parts.unconfirmed();
+      return Promise.resolve("unconfirmed");
+    }
     this.queuedBytes += bytes;
     this.queuedBytesOf.set(write.spaceId, ofApp);
     return new Promise((answer) => {
@@ -176,8 +181,10 @@ export class StreamWrites {
 
   private answer(one: Waiting, outcome: WriteOutcome): void {
     const { answer } = one;
+    if (!answer) return;
     one.answer = undefined;
-    answer?.(outcome);
+    if (outcome === "unconfirmed") this.parts.unconfirmed();
+    answer(outcome);
   }
 
   /** They were first in the queue, and are so again. */

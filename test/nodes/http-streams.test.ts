@@ -1,9 +1,10 @@
 /** Streams over HTTP on two nodes with PostgreSQL and NATS: a node is killed, PostgreSQL stops for a while, and a stream is deleted under its readers. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
-import { IS_FULL } from "../support/slack.ts";
-import { codingOf, type StreamName } from "../support/streams/http.ts";
+import { IS_FULL, SLACK_MS } from "../support/slack.ts";
+import { type Answered, codingOf, type StreamName } from "../support/streams/http.ts";
 import { type StreamApp, StreamLoad, type StreamLoadOptions, streamApp, streamName } from "../support/streams/load.ts";
 import { until, within } from "../support/wait.ts";
 import type { Wire } from "../support/wire/wire.ts";
@@ -17,6 +18,8 @@ const SIZE: Omit<StreamLoadOptions, "seed"> = IS_FULL
   : { streams: 1, producers: 2, plain: 1, readers: 1 };
 const KILLS = IS_FULL ? 5 : 1;
 const FROZEN_MS = 3000;
+/** How long the service tries to find out what became of a write. */
+const UNANSWERED_MS = 10_000;
 const ROUNDS = IS_FULL ? 100 : 20;
 const JSON_TYPE = "application/json";
 
@@ -79,10 +82,12 @@ test(`a node is killed ${KILLS} times, and PostgreSQL stops: each value once, in
     running = [one, ...(await added)];
   }
   await load.flowing();
-  await cluster.postgres.freeze();
-  await Bun.sleep(FROZEN_MS);
-  await cluster.postgres.thaw();
-  await load.flowing();
+  for (const frozenMs of IS_FULL ? [FROZEN_MS, FROZEN_MS + UNANSWERED_MS] : [FROZEN_MS]) {
+    await cluster.postgres.freeze();
+    await Bun.sleep(frozenMs);
+    await cluster.postgres.thaw();
+    await load.flowing();
+  }
   await load.settle("kill -9 of a node, frozen PostgreSQL");
 });
 
@@ -105,6 +110,36 @@ test("writes while PostgreSQL does not answer are answered when it does, and sto
   await Bun.sleep(FROZEN_MS);
   await cluster.postgres.thaw();
   expect(new Set((await writing).map(({ status }) => status))).toEqual(new Set([204]));
+  expect((await valuesOf(channel)).toSorted()).toEqual(values.toSorted());
+});
+
+test("writes that the store does not answer in time get 503 and are counted; repeated, each is stored once", async () => {
+  const { channel } = await created();
+  const unconfirmed = async (): Promise<number> => {
+    const nodes = await Promise.all(running.map(readMetrics));
+    return nodes.reduce((sum, metrics) => sum + metrics.get("parley_stream_unconfirmed_writes_total"), 0);
+  };
+  const before = await unconfirmed();
+  const urls = app.http.urls();
+  const values = Array.from({ length: 12 }, (_, nr) => `v${nr}`);
+  const write = (value: string, nr: number): Promise<Answered> => {
+    const headers = { "Producer-Id": value, "Producer-Epoch": "0", "Producer-Seq": "0" };
+    return post(channel, value, urls[nr % urls.length] ?? "", headers);
+  };
+  await cluster.postgres.freeze();
+  const beganMs = performance.now();
+  const first = await Promise.all(values.map(write)).finally(() => cluster.postgres.thaw());
+  expect(first.map(({ status }) => status)).toEqual(values.map(() => 503));
+  expect(first.map(({ headers }) => headers.get("retry-after"))).toEqual(values.map(() => "1"));
+  expect(Buffer.from(first[0]?.bytes ?? []).toString()).toContain("backend_error");
+  expect(performance.now() - beganMs).toBeGreaterThan(UNANSWERED_MS - 500);
+  expect(performance.now() - beganMs).toBeLessThan(UNANSWERED_MS + 2000 + SLACK_MS);
+  expect((await unconfirmed()) - before).toBe(values.length);
+  await Promise.all(
+    values.map((value, nr) => until("it is stored", async () => [200, 204].includes((await write(value, nr)).status))),
+  );
+  // All of them once more, when nothing is in doubt any more.
+  expect((await Promise.all(values.map(write))).map(({ status }) => status)).toEqual(values.map(() => 204));
   expect((await valuesOf(channel)).toSorted()).toEqual(values.toSorted());
 });
 

@@ -92,6 +92,7 @@ export function buildStreams(
       if (written.outcome === "written") publishing.stored(spaceId, write.messages, written.appended);
       created.closed(write, written);
     },
+    unconfirmed: () => metrics.unconfirmedWrites.inc(),
     failed: (error) => faults.caught("history", error),
   });
   const announce = (app: AppId, channel: string): void =>

@@ -27,6 +27,7 @@ export class RealtimeMetrics {
   readonly notRecovered;
   readonly replayed;
   readonly gapReads;
+  readonly unconfirmedWrites;
   readonly bytesIn;
   readonly presenceChanges;
   readonly rateCuts;
@@ -69,6 +70,10 @@ export class RealtimeMetrics {
     this.notRecovered = recoveries({ recovered: "false" });
     this.replayed = metrics.counter("parley_replayed_messages_total", "Earlier messages sent to new subscriptions.");
     this.gapReads = metrics.counter("parley_history_gap_reads_total", "Reads of messages that had not arrived.");
+    this.unconfirmedWrites = metrics.counter(
+      "parley_stream_unconfirmed_writes_total",
+      "Writes to streams answered with 503: the store did not say in time whether they are stored, or too many waited.",
+    );
     this.reading(metrics, "deliveries", "parley_deliveries_total", "Messages and direct messages handed to sockets.");
     this.bytesIn = metrics.counter("parley_bytes_in_total", "Payload bytes of client frames.");
     this.reading(
