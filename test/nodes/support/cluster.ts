@@ -21,6 +21,8 @@ export interface ClusterOptions {
   readonly ownPostgres?: boolean;
   /** A server of the test itself, and the port of a proxy that leads to it. */
   readonly postgres?: { readonly server: PostgresServer; readonly port: number };
+  /** The file to run of an earlier release, of which the first node is (support/release-before.ts). */
+  readonly before?: string;
 }
 
 let shared: Promise<PostgresServer> | undefined;
@@ -42,10 +44,12 @@ export class Cluster {
     readonly env: Readonly<Record<string, string>>,
     private readonly data: string | undefined,
     private readonly isOwnPostgres: boolean,
+    private readonly before: string | undefined,
   ) {}
 
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const { nodes = 2, joined = true, env = {}, data, nats: config, postgres: given } = options;
+    const before = options.before ?? process.env.PARLEY_TEST_NODES_BEFORE;
     const { ownPostgres = !IS_SHARING && !given } = options;
     const starting = joined ? startNats([], undefined, config) : undefined;
     const running = given?.server ?? (ownPostgres ? PostgresServer.start() : sharedPostgres());
@@ -60,7 +64,7 @@ export class Cluster {
       ...(nats && { PARLEY_NATS_URL: nats.url }),
       ...env,
     };
-    const cluster = new Cluster(postgres, nats, all, data, ownPostgres);
+    const cluster = new Cluster(postgres, nats, all, data, ownPostgres, before);
     try {
       await cluster.add(nodes);
       return cluster;
@@ -70,14 +74,13 @@ export class Cluster {
     }
   }
 
-  /** Starts all nodes at once. With PARLEY_TEST_NODES_BEFORE (support/nodes.ts), the first one of all is of the release before. */
+  /** Starts all nodes at once. With `before`, or PARLEY_TEST_NODES_BEFORE (support/nodes.ts), the first one of all is of the release before. */
   async add(count: number, env: Readonly<Record<string, string>> = {}): Promise<Server[]> {
     const launch = (main?: string): Server =>
       launchParley({ env: { ...this.env, ...env }, ...(this.data && { data: this.data }), main });
     const from = this.nodes.length;
-    const { PARLEY_TEST_NODES_BEFORE: before } = process.env;
-    if (from === 0 && before) {
-      this.nodes.push(launch(before));
+    if (from === 0 && this.before) {
+      this.nodes.push(launch(this.before));
       // It does not start on a store that this version has upgraded.
       await Promise.all(this.nodes.map(ready));
     }
