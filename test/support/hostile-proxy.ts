@@ -6,10 +6,12 @@ import type { Duplex } from "node:stream";
 export interface Hostility {
   /** What becomes of an upgrade: the status of a refusal, or no answer at all. It passes if this is absent. */
   upgrades?: 400 | 403 | "hang";
-  /** Collects what the service sends for this long. */
-  bufferMs?: number;
+  /** Collects what the service sends for this long, or until it has come to its end. */
+  bufferMs?: number | "whole";
   /** Ends each connection this long after it has begun. */
   cutAfterMs?: number;
+  /** Ends a connection when the service sends this text, of which nothing passes. */
+  cutBefore?: string;
 }
 
 export class HostileProxy {
@@ -17,6 +19,8 @@ export class HostileProxy {
   upgrades = 0;
   streams = 0;
   openStreams = 0;
+  /** Connections that it has ended. */
+  ended = 0;
   private readonly sockets = new Set<Socket>();
   private readonly server: Server;
 
@@ -44,7 +48,12 @@ export class HostileProxy {
 
   /** Ends every connection. */
   cut(): void {
-    for (const socket of this.sockets) socket.destroy();
+    for (const socket of this.sockets) this.end(socket);
+  }
+
+  private end(socket: Socket): void {
+    this.ended++;
+    socket.destroy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -55,7 +64,7 @@ export class HostileProxy {
   private note(socket: Socket): void {
     this.sockets.add(socket);
     const { cutAfterMs } = this.hostility;
-    const timer = cutAfterMs === undefined ? undefined : setTimeout(() => socket.destroy(), cutAfterMs);
+    const timer = cutAfterMs === undefined ? undefined : setTimeout(() => this.end(socket), cutAfterMs);
     socket.on("error", () => undefined);
     socket.on("close", () => {
       clearTimeout(timer);
@@ -72,18 +81,37 @@ export class HostileProxy {
     const { url: path, method, headers } = asked;
     const call = request({ host: "127.0.0.1", port: this.target, path, method, headers }, (answered) => {
       answer.writeHead(answered.statusCode ?? 502, answered.headers);
-      const { bufferMs } = this.hostility;
-      if (bufferMs === undefined) {
-        answer.flushHeaders();
-        return void answered.pipe(answer);
-      }
+      const { bufferMs, cutBefore } = this.hostility;
+      if (bufferMs === undefined) answer.flushHeaders();
+      if (cutBefore !== undefined) return this.passUpTo(cutBefore, answered, answer);
+      if (bufferMs === undefined) return void answered.pipe(answer);
       // Nothing passes at once, not even the head.
-      answered.on("data", (piece) => setTimeout(() => answer.write(piece), bufferMs));
-      answered.on("end", () => setTimeout(() => answer.end(), bufferMs));
+      const pieces: Buffer[] = [];
+      const isWhole = bufferMs === "whole";
+      answered.on("data", (piece) => {
+        if (isWhole) pieces.push(piece);
+        else setTimeout(() => answer.write(piece), bufferMs);
+      });
+      answered.on("end", () => {
+        if (isWhole) answer.end(Buffer.concat(pieces));
+        else setTimeout(() => answer.end(), bufferMs);
+      });
+      answered.on("error", () => answer.destroy());
     });
     call.on("error", () => answer.destroy());
     answer.on("close", () => call.destroy());
     asked.pipe(call);
+  }
+
+  private passUpTo(text: string, answered: IncomingMessage, answer: ServerResponse): void {
+    answered.on("data", (piece: Buffer) => {
+      const at = piece.indexOf(text);
+      if (at < 0) return void answer.write(piece);
+      const { socket } = answer;
+      answered.removeAllListeners("data");
+      answer.write(piece.subarray(0, at), () => socket && this.end(socket));
+    });
+    answered.on("end", () => answer.end());
   }
 
   private upgrade(asked: IncomingMessage, socket: Duplex, head: Buffer): void {

@@ -1,7 +1,9 @@
 /** What readers get of stored messages: the bytes that were written, or the messages as in pages of history; whole, or as events. */
 import type { StoredMessage } from "../../history/contract/history.ts";
 import * as encode from "../../protocol/encode.ts";
+import type { Position } from "../../protocol/position.ts";
 import { bytesOf, type DataForm, shownOf } from "../../protocol/streams/data.ts";
+import { offsetText } from "../../protocol/streams/offset.ts";
 import type { View } from "./read-query.ts";
 
 type Messages = readonly StoredMessage[];
@@ -20,9 +22,13 @@ export function bodyOf(
 export const bodyType = (contentType: string, view: View): string =>
   view === "data" ? contentType : "application/json";
 
-/** An event of Server-Sent Events with these messages; "" without any. */
-export function eventOf(messages: Messages, epoch: string, form: DataForm, view: View): string {
-  return messages.length === 0 ? "" : `event: data\n${linesOf(eventText(messages, epoch, form, view))}\n\n`;
+/**
+ * An event of Server-Sent Events with these messages, up to `next`; "" without any. Its `id` is what an EventSource sends when it comes back: also if its
+ * connection has broken before the `control` behind it came.
+ */
+export function eventOf(messages: Messages, next: Position, form: DataForm, view: View): string {
+  if (messages.length === 0) return "";
+  return `event: data\n${linesOf(eventText(messages, next.epoch, form, view))}\nid: ${offsetText(next)}\n\n`;
 }
 
 /** Whether the data of its events is base64. */

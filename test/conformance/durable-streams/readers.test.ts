@@ -102,6 +102,17 @@ test("an EventSource that comes back goes on behind the last event", async () =>
   await reader.close();
 });
 
+test("data has the same id as the control behind it: an EventSource that is cut between them repeats nothing", async () => {
+  const channel = await client.create();
+  await client.append(channel, "1");
+  const reader = new EventClient(await client.call("GET", channel, { query: "offset=-1&live=sse" }));
+  const [first, control] = [await reader.next(), await reader.next()];
+  expect(first).toEqual({ event: "data", data: "[1]", id: control?.id });
+  const offset = await client.append(channel, "2");
+  expect(await reader.next()).toEqual({ event: "data", data: "[2]", id: offset });
+  await reader.close();
+});
+
 test("readers count as connections, and as many as 100 of one peer may wait", async () => {
   const { admin } = world;
   const own = await admin.createApp();

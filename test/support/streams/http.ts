@@ -100,6 +100,7 @@ export class StreamsHttp {
       method,
       headers: { Authorization: `Bearer ${this.credential}`, ...headers },
       keepalive: false,
+      tls: { rejectUnauthorized: false },
       ...(body && { body }),
       ...(signal && { signal }),
     });

@@ -9,7 +9,15 @@ import { CatchUpReader, EventSourceReader, EventsReader, LongPollReader, type Re
 import { PlainWriter, ProducerWriter } from "./writers.ts";
 
 const RULES = [{ pattern: "runs/**", stream: { seconds: 3600, bytes: 64 * 1024 * 1024 } }];
-const READERS = [CatchUpReader, LongPollReader, EventsReader, EventSourceReader, Subscriber];
+const POLLING = [CatchUpReader, LongPollReader];
+const OVER_HTTP = [...POLLING, EventsReader, EventSourceReader];
+/** Which readers come to where the load goes. */
+const READERS = {
+  all: [...OVER_HTTP, Subscriber],
+  "over HTTP": OVER_HTTP,
+  "without events": POLLING,
+  "event sources": [CatchUpReader, EventSourceReader],
+} as const;
 /** Then every writer of a small load has been answered some times. */
 const FLOWING = 60;
 const SETTLE_MS = 60_000;
@@ -24,6 +32,8 @@ export interface StreamLoadOptions {
   readonly plain: number;
   /** How many there are of each kind, for each stream. */
   readonly readers: number;
+  /** Default: all. */
+  readonly kinds?: keyof typeof READERS;
 }
 
 /** What admits to an application whose channels `runs/…` are streams. */
@@ -52,7 +62,7 @@ export class StreamLoad {
 
   static async on({ http, key }: StreamApp, options: StreamLoadOptions): Promise<StreamLoad> {
     const load = new StreamLoad(http);
-    const { seed, streams, producers, plain, readers } = options;
+    const { seed, streams, producers, plain, readers, kinds = "all" } = options;
     let nr = 0;
     const chance = (): Chance => new Chance(seed * 1000 + nr++);
     for (const type of CONTENT_TYPES)
@@ -63,7 +73,7 @@ export class StreamLoad {
         for (let at = 0; at < producers; at++)
           load.producers.push(new ProducerWriter(http, stream, `p${++nr}`, chance()));
         for (let at = 0; at < plain; at++) load.plain.push(new PlainWriter(http, stream, `w${++nr}`, chance()));
-        for (const Kind of READERS)
+        for (const Kind of READERS[kinds])
           for (let at = 0; at < readers; at++)
             load.readers.push(new Kind({ http, stream, from, key, chance: chance() }, `${Kind.name}-${++nr}`));
       }
@@ -79,12 +89,12 @@ export class StreamLoad {
     const answered = (): number => this.writers.reduce((sum, writer) => sum + writer.answered, 0);
     const wanted = answered() + FLOWING;
     const before = this.readers.map(({ values }) => values);
-    await until(
-      "streams flow",
-      () =>
-        this.hasComplaints ||
-        (answered() >= wanted && this.readers.every(({ values }, at) => values > (before[at] ?? 0))),
-    );
+    const waiting = (): readonly Reader[] => this.readers.filter(({ values }, at) => values <= (before[at] ?? 0));
+    const flows = (): boolean => this.hasComplaints || (answered() >= wanted && waiting().length === 0);
+    await until("streams flow", flows).catch((error: unknown) => {
+      const names = waiting().map(({ name, evidence }) => `${name} of ${evidence.stream}`);
+      throw new Error(`${error}: ${answered()} of ${wanted} writes answered, nothing comes to ${names.join(", ")}`);
+    });
   }
 
   private get hasComplaints(): boolean {

@@ -163,7 +163,7 @@ export class EventsReader extends Reader {
       const events = unread.split("\n\n");
       unread = events.pop() ?? "";
       for (const { type, data, id } of events.map(eventIn)) {
-        if (type === "data") values = [...values, ...this.valuesIn(data)];
+        if (type === "data") values = this.heard(this.valuesIn(data), id, values);
         if (type === "control") values = this.reached(JSON.parse(data), id, values);
       }
     }
@@ -171,6 +171,13 @@ export class EventsReader extends Reader {
 
   private valuesIn(data: string): readonly string[] {
     return this.decoded(Buffer.from(data, codingOf(this.parts.stream).isBase64 ? "base64" : "utf8"));
+  }
+
+  /** The program behind an EventSource has them now, and it will ask for what is behind this id. */
+  private heard(came: readonly string[], id: string, before: readonly string[]): readonly string[] {
+    if (!this.isSource) return [...before, ...came];
+    this.take(id, came);
+    return before;
   }
 
   private reached(

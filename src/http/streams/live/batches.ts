@@ -85,7 +85,7 @@ export class SharedBatch {
 
   /** For a reader whose cursor must be above another one than most. */
   textFor(cursor: number | undefined): string {
-    this.event ??= eventOf(this.batch.messages, this.epoch, this.form, this.view);
+    this.event ??= eventOf(this.batch.messages, this.batch.next, this.form, this.view);
     if (cursor !== undefined && cursor > this.cursor) return this.event + controlOf(this.batch, cursor);
     this.text ??= this.event + controlOf(this.batch, this.cursor);
     return this.text;
@@ -97,7 +97,7 @@ export class SharedBatch {
   }
 }
 
-/** Its `id` is what an EventSource sends when it comes back. */
+/** It has the `id` of the data before it. */
 export function controlOf({ next, isUpToDate, isClosed }: Omit<Batch, "messages">, cursor: number): string {
   const offset = offsetText(next);
   const control = {

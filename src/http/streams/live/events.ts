@@ -117,7 +117,7 @@ export class EventReader implements LiveReader {
 
   private writePage(page: StreamPage): void {
     const { view, cursor } = this.parts;
-    this.write(eventOf(page.messages, page.epoch, page.form, view) + controlOf(page, cursor));
+    this.write(eventOf(page.messages, page.next, page.form, view) + controlOf(page, cursor));
     if (page.isClosed) this.end();
   }
 
