@@ -8,6 +8,8 @@ export const DISCARD_MAX_BYTES = 16 * 1024 * KIB;
 export const DISCARD_MAX_MS = 20_000;
 /** What one response or one event carries, as messages count. */
 export const PAGE_MAX_BYTES = 256 * KIB;
+/** What a response to a read without an offset carries: all that one write may have brought. As stored, which is in base64 unless it is text. */
+export const WHOLE_MAX_BYTES = 1.5 * STREAM_BODY_MAX_BYTES;
 export const PAGE_MAX_MESSAGES = 1024;
 export const PRODUCER_ID_MAX_CHARS = 128;
 export const STREAM_SEQ_MAX_CHARS = 256;

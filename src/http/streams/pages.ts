@@ -10,7 +10,7 @@ import type { CreatedStreams, Kept, Reading } from "../../realtime/streams/creat
 import type { ReadQueue } from "../../realtime/streams/read-queue.ts";
 import { inHistory } from "../shared/history-pages.ts";
 import type { Caller } from "./caller.ts";
-import { PAGE_MAX_BYTES, PAGE_MAX_MESSAGES } from "./limits.ts";
+import { PAGE_MAX_BYTES, PAGE_MAX_MESSAGES, STREAM_BODY_MAX_BYTES, WHOLE_MAX_BYTES } from "./limits.ts";
 import type { Place } from "./read-query.ts";
 
 const JSON_TYPE = "application/json";
@@ -55,10 +55,10 @@ export class StreamPages {
   constructor(private readonly parts: PagesParts) {}
 
   /** Throws if there is no such stream, or no such place in it. */
-  async read(caller: Caller, channel: string, kept: Kept, place: Place): Promise<StreamPage> {
+  async read(caller: Caller, channel: string, kept: Kept, place: Place, isWhole = false): Promise<StreamPage> {
     const { created, reads } = this.parts;
     const { app, owner } = caller;
-    const range = place === "now" ? { limit: 0, maxBytes: 0 } : { after: afterOf(place), ...this.most };
+    const range = place === "now" ? { limit: 0, maxBytes: 0 } : { after: afterOf(place), ...this.most(isWhole) };
     const read = (): ReturnType<CreatedStreams["read"]> => created.read(app, channel, kept, range);
     const found = await inHistory(reads.run(app, owner, read));
     if (found === "gone") throw new Problem("stream_gone");
@@ -66,8 +66,13 @@ export class StreamPages {
     return pageOf(found, place);
   }
 
-  private get most() {
-    return { limit: PAGE_MAX_MESSAGES, maxBytes: Math.min(PAGE_MAX_BYTES, this.parts.maxBytes) };
+  private most(isWhole: boolean) {
+    const { maxBytes } = this.parts;
+    const stored = (maxBytes * WHOLE_MAX_BYTES) / STREAM_BODY_MAX_BYTES;
+    return {
+      limit: PAGE_MAX_MESSAGES,
+      maxBytes: isWhole ? Math.min(WHOLE_MAX_BYTES, stored) : Math.min(PAGE_MAX_BYTES, maxBytes),
+    };
   }
 }
 

@@ -11,6 +11,8 @@ export type View = "data" | "messages";
 
 export interface ReadQuery {
   readonly from: Place;
+  /** It names no offset: who asks so expects one response, and never asks for the next. */
+  readonly isWhole: boolean;
   readonly view: View;
   readonly live: "long-poll" | "sse" | undefined;
   /** The `Stream-Cursor` that the client was given last. */
@@ -35,6 +37,7 @@ export function readQueryOf(call: Call): ReadQuery {
   const cursor = one(query, "cursor") ?? "";
   return {
     from: offset === undefined ? "start" : placeOf(offset, "offset"),
+    isWhole: offset === undefined,
     view,
     live,
     cursor: CURSOR.test(cursor) ? Number(cursor) : undefined,

@@ -73,6 +73,20 @@ test("HTTP readers get what is published over WebSocket, with who has sent it", 
   expect((await back.until("message")).data).toBe(2);
 });
 
+test("a read without an offset has all that one write has brought, and others continue", async () => {
+  const channel = await client.create("application/octet-stream");
+  const bytes = crypto.getRandomValues(new Uint8Array(65_536));
+  const whole = new Uint8Array(1024 * 1024);
+  for (let at = 0; at < whole.length; at += bytes.length) whole.set(bytes, at);
+  await client.append(channel, whole, "application/octet-stream");
+  const read = await client.call("GET", channel);
+  expect(read.headers.get("stream-up-to-date")).toBe("true");
+  expect(Bun.hash(await read.arrayBuffer())).toBe(Bun.hash(whole));
+  const first = await client.call("GET", channel, { query: "offset=-1" });
+  expect((await first.arrayBuffer()).byteLength).toBeLessThanOrEqual(256 * 1024);
+  expect(first.headers.get("stream-up-to-date")).toBeNull();
+});
+
 test("POST stores who has written, with the metadata of its token", async () => {
   const channel = await client.create();
   const token = world.token({ sub: "writer", peerMetadata: { name: "Ben" } });

@@ -95,7 +95,7 @@ export function streamEndpoints(parts: StreamParts): Endpoint[] {
     const kept = keptOf(created, caller, channel);
     if (call.request.method === "HEAD") return head(created, caller, channel, kept);
     const asked = readQueryOf(call);
-    const page = await pages.read(caller, channel, kept, asked.from);
+    const page = await pages.read(caller, channel, kept, asked.from, asked.isWhole);
     // The read has waited for the store.
     parts.credentials.recheck(caller);
     use(caller, channel, page.stream);
