@@ -165,6 +165,10 @@ const CHECKED: Readonly<Record<string, readonly (readonly [language: string, tes
     ["python", "docs/streams"],
     ["sh", "docs/streams"],
     ["sh", "docs/streams"],
+    ["js", "conformance/durable-streams/ai-sdk"],
+    ["js", "conformance/durable-streams/tanstack-ai"],
+    ["js", "conformance/durable-streams/yjs"],
+    ["js", "conformance/durable-streams/yjs"],
   ],
   "docs/tokens.md": [["js", OWN]],
   "docs/tour.md": [
