@@ -32,6 +32,7 @@ export const LONG: readonly string[] = [
   "conformance/durable-streams/yjs",
   "conformance/raw/over-http",
   "conformance/sdk/sdk.history",
+  "conformance/sdk/sdk.http",
   "defaults/places",
   "docs/examples-readme",
   "docs/react-chat",

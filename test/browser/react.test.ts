@@ -1,6 +1,7 @@
 /** parley-client/react with React 19, or with that of PARLEY_TEST_REACT, under StrictMode, in a real browser and against a real service. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
+import { HostileProxy } from "../support/hostile-proxy.ts";
 import { call } from "../support/http.ts";
 import { until } from "../support/wait.ts";
 import { launchChromium } from "./support/chromium.ts";
@@ -121,6 +122,23 @@ test("two pages chat: each shows the members, who types, and every message once,
   expect(await ask<object>(alice, "sent")).toMatchObject({ subscribe: 1 });
   await ask(bob, "remove");
   await shows(alice, "#members", "");
+});
+
+test("behind a network without WebSocket the hooks work over HTTP, also when the connection is lost", async () => {
+  await using proxy = await HostileProxy.to(service.port, { upgrades: 403 });
+  const alice = await enter("alice", Number(new URL(proxy.url).port));
+  const bob = await enter("bob");
+  await Promise.all([shows(alice, "#members", "bob"), shows(bob, "#members", "alice")]);
+  await alice.click("#type");
+  await shows(bob, "#typing", "alice");
+  await say(alice, "one");
+  await lists(bob, "alice: one");
+  proxy.cut();
+  await say(bob, "two");
+  await until("it connects again", () => proxy.streams >= 2 && proxy.openStreams === 1);
+  await say(alice, "three");
+  for (const page of [alice, bob]) await lists(page, "alice: one", "bob: two", "alice: three");
+  await shows(bob, "#members", "alice");
 });
 
 test("of two components with states of one channel, the removal of one ends neither the states nor the own state of the other", async () => {
