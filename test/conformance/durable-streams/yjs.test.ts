@@ -18,6 +18,7 @@ interface Provider {
   readonly connected: boolean;
   readonly awareness: { setLocalState(state: object): void; getStates(): Map<number, object> };
   flush(): Promise<void>;
+  disconnect(): Promise<void>;
   destroy(): void;
 }
 interface YjsServer {
@@ -35,11 +36,13 @@ const opened: Opened[] = [];
 let server: YjsServer | undefined;
 
 /** Its provider asks for as long as it is open. */
-function closeAll(): void {
-  for (const { doc, provider } of opened.splice(0)) {
+async function closeAll(): Promise<void> {
+  const closing = opened.splice(0).map(async ({ doc, provider }) => {
     doc.destroy();
+    await provider.disconnect();
     provider.destroy();
-  }
+  });
+  await Promise.all(closing);
 }
 
 afterEach(closeAll);
