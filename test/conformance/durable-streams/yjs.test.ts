@@ -37,12 +37,14 @@ let server: YjsServer | undefined;
 
 /** Its provider asks for as long as it is open. */
 async function closeAll(): Promise<void> {
-  const closing = opened.splice(0).map(async ({ doc, provider }) => {
-    doc.destroy();
-    await provider.disconnect();
-    provider.destroy();
-  });
-  await Promise.all(closing);
+  await Promise.all(opened.splice(0).map(close));
+}
+
+/** In this order: otherwise it connects again. */
+async function close({ doc, provider }: Opened): Promise<void> {
+  doc.destroy();
+  await provider.disconnect();
+  provider.destroy();
 }
 
 afterEach(closeAll);
@@ -85,6 +87,10 @@ class Page {
     return this.opened.provider;
   }
 
+  leave(): Promise<void> {
+    return close(this.opened);
+  }
+
   get text(): string {
     return this.opened.doc.getText("text").toString();
   }
@@ -116,7 +122,7 @@ test("two pages and one that comes late have the same text, and see each other",
   await until("bob sees her name", () => bob.provider.awareness.getStates().get(ann.id)?.valueOf() !== undefined);
   await late.knows(ann);
   expect(late.provider.awareness.getStates().get(ann.id)).toEqual({ name: "ann" });
-  ann.provider.destroy();
+  await ann.leave();
   await until("ann is gone", () => !bob.provider.awareness.getStates().has(ann.id));
 });
 
