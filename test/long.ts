@@ -49,6 +49,7 @@ export const LONG: readonly string[] = [
   "nodes/outages",
   "nodes/room-places",
   "nodes/starts",
+  "nodes/stream-endings",
   "nodes/withdrawn",
   "rest/first-process",
   "soak/soak",
@@ -56,4 +57,5 @@ export const LONG: readonly string[] = [
   "workers/full-bus",
   "workers/http-streams",
   "workers/open-files",
+  "workers/stream-endings",
 ].map((name) => `test/${name}.test.ts`);

@@ -4,7 +4,7 @@ import { covers, type Permissions, permits } from "../../access/admission/permis
 import { isLive, type Key, type Keyring } from "../../access/keys/keyring.ts";
 import type { AppId } from "../../base/ids.ts";
 import { type Action, bitOf } from "../../protocol/actions.ts";
-import { Problem } from "../../protocol/codes.ts";
+import { type Code, Problem } from "../../protocol/codes.ts";
 import { originAllowed } from "../../protocol/origin.ts";
 import type { Author } from "../../realtime/streams/created.ts";
 
@@ -52,6 +52,21 @@ export function callerNow(caller: Caller, { keyring, blocks, nowMs }: CallerChec
   const { tokenActions } = permissions;
   const actions = tokenActions === undefined ? key.actions : tokenActions & key.actions;
   return { ...caller, key, permissions: { ...permissions, keyScope: key.scope, actions } };
+}
+
+/** Why it is not valid any more: what its next request is answered. */
+export function refusedNow(
+  { app, kind, key, expiresAtMs, author }: Caller,
+  { keyring, blocks, nowMs }: CallerChecks,
+): Code {
+  const isKeyThere = keyring.key(key.id) !== undefined;
+  // A secret key whose secret was rotated, or a publishable key whose origins have changed.
+  if (kind !== "token") return kind === "open" && isKeyThere ? "origin_not_allowed" : "unauthorized";
+  const now = nowMs();
+  if (expiresAtMs !== null && expiresAtMs <= now) return "token_expired";
+  if (!isKeyThere) return "invalid_token";
+  // Otherwise, the secret that has signed it is not valid any more.
+  return blocks.isBlocked(app, author.from, now) ? "unauthorized" : "token_expired";
 }
 
 /** A secret in its grace period verifies tokens, and opens nothing itself. */

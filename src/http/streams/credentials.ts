@@ -23,7 +23,7 @@ import { Problem } from "../../protocol/codes.ts";
 import { afterLatestChanges, refuseOverRate } from "../guards/refusals.ts";
 import { QUERY_FIELDS_MAX } from "../limits.ts";
 import type { Call } from "../request/call.ts";
-import { type Caller, type CallerChecks, callerNow } from "./caller.ts";
+import { type Caller, type CallerChecks, callerNow, refusedNow } from "./caller.ts";
 import { allowKey, allowOrigins } from "./cross-origin.ts";
 
 interface CredentialParts extends Omit<AdmitParts, "roomTokens" | "keyRate">, Pick<CallerChecks, "nowMs"> {
@@ -62,9 +62,7 @@ export class Credentials {
   recheck(caller: Caller): Caller {
     const now = callerNow(caller, this.parts);
     if (now) return now;
-    const { expiresAtMs } = caller;
-    if (expiresAtMs !== null && expiresAtMs <= this.parts.nowMs()) throw new Problem("token_expired");
-    throw new Problem(caller.kind === "token" ? "invalid_token" : "unauthorized");
+    throw new Problem(refusedNow(caller, this.parts));
   }
 
   private withSecret(call: Call, header: string): Caller | Promise<Caller> {

@@ -54,6 +54,11 @@ const NO_RULE = "No channel rule of the application makes this channel a stream,
 export class StreamPages {
   constructor(private readonly parts: PagesParts) {}
 
+  /** What the rule of the channel makes of it now. Throws if it keeps nothing. */
+  keptNow(caller: Caller, channel: string): Kept {
+    return keptOf(this.parts.created, caller, channel);
+  }
+
   /** Throws if there is no such stream, or no such place in it. */
   async read(caller: Caller, channel: string, kept: Kept, place: Place, isWhole = false): Promise<StreamPage> {
     const { created, reads } = this.parts;

@@ -8,7 +8,7 @@ import type { FaultLog } from "../../../telemetry/faults.ts";
 import { safely } from "../../../telemetry/safely.ts";
 import type { Call } from "../../request/call.ts";
 import { endHeaders, pageAnswer } from "../answers.ts";
-import type { Caller } from "../caller.ts";
+import { type Caller, permit } from "../caller.ts";
 import { cursorFor } from "../cursor.ts";
 import { EVENTS_MAX_MS, EVENTS_MIN_MS } from "../limits.ts";
 import type { StreamPage, StreamPages } from "../pages.ts";
@@ -66,10 +66,12 @@ export class Live {
       const feed = await this.feedFor(caller, channel, kept, page);
       if (!feed.hasMore(page.next) && (await this.wait(call, caller, channel, feed, page)) !== "more") {
         // Why it has ended, if it may not go on.
-        this.parts.recheck(caller);
+        permit(this.parts.recheck(caller), channel, "subscribe");
         if (feed.isOf(page.epoch)) return nothing(page, cursor);
       }
-      const next = await this.pageBehind(caller, channel, kept, query, feed, page);
+      // Its rule may have changed meanwhile; what it was is not removed from the store at once.
+      const keptNow = this.parts.pages.keptNow(caller, channel);
+      const next = await this.pageBehind(caller, channel, keptNow, query, feed, page);
       return next.messages.length > 0 ? pageAnswer(request, caller, next, query, cursor) : nothing(next, cursor);
     } finally {
       seat.end();
