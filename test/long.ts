@@ -25,6 +25,7 @@ export const LONG: readonly string[] = [
   "browser/recordings/playback",
   "browser/recordings/recordings",
   "browser/recordings/seeking",
+  "browser/stream-libraries",
   "browser/without-websocket",
   "client/package",
   "conformance/durable-streams/ai-sdk",

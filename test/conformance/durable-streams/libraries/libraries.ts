@@ -5,6 +5,7 @@ import { removeFolder, tempFolder } from "../../../support/temp.ts";
 
 const CACHE = join(import.meta.dir, "../../../../node_modules/.cache");
 const FILES = ["package.json", "package-lock.json"];
+const PROGRAM = "program.mjs";
 
 export class Libraries {
   private constructor(private readonly folder: string) {}
@@ -22,12 +23,23 @@ export class Libraries {
   }
 
   /** What a user's module exports, where they are installed. `others`: files beside it, by name. */
-  async run<T>(text: string, others: Readonly<Record<string, string>> = {}): Promise<T> {
+  run<T>(text: string, others: Readonly<Record<string, string>> = {}): Promise<T> {
+    return this.written({ ...others, [PROGRAM]: text }, (path) => import(path) as Promise<T>);
+  }
+
+  /** A user's module as a page loads it, with all that it imports. */
+  bundled(text: string): Promise<string> {
+    return this.written({ [PROGRAM]: text }, async (path) => {
+      const { outputs } = await Bun.build({ entrypoints: [path], target: "browser", throw: true });
+      return (await outputs[0]?.text()) ?? "";
+    });
+  }
+
+  private async written<T>(files: Readonly<Record<string, string>>, use: (path: string) => Promise<T>): Promise<T> {
     const folder = tempFolder(this.folder);
     try {
-      for (const [name, content] of Object.entries({ ...others, "program.mjs": text }))
-        writeFileSync(join(folder, name), content);
-      return (await import(join(folder, "program.mjs"))) as T;
+      for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+      return await use(join(folder, PROGRAM));
     } finally {
       removeFolder(folder);
     }
