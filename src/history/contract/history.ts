@@ -12,7 +12,7 @@
  *   ids in one batch are a duplicate too.
  * - `time` MUST NOT decrease within a stream.
  * - The epoch of a stream MUST be new and random whenever its offsets could mean something else: after `remove`, and when a stream
- *   that was forgotten begins again. The offsets of a new epoch begin at 1.
+ *   that was forgotten begins again. It MUST begin with a letter (random.ts). The offsets of a new epoch begin at 1.
  * - Reads MUST be consistent: state, check and messages as of one moment.
  * - `trim` MUST do a bounded amount of work per call, and MUST NOT delay `append` by more than that.
  * - What is too old or too much MUST NOT be read, also before `trim` has removed it.

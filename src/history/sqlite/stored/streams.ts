@@ -5,7 +5,7 @@ import type { Retention } from "../../../protocol/patterns/channel-rules.ts";
 import { NO_CHECK } from "../../../protocol/position.ts";
 import type { HistoryUsage, StreamState } from "../../contract/history.ts";
 import { STREAM_USE_NOTED_MS } from "../../contract/limits.ts";
-import { randomBase36 } from "../../contract/random.ts";
+import { randomEpoch } from "../../contract/random.ts";
 import type { SqliteRuns } from "./runs.ts";
 
 export interface StreamRow {
@@ -93,7 +93,7 @@ export class SqliteStreams {
   /** Without counting it: that happens when its transaction is committed. `ids`: its `ids_of`. */
   insert(spaceId: SpaceId, channel: string, keep: Retention, nowMs: number, ids: number | null = null): StreamRow {
     const values = [NO_CHECK, NO_CHECK, keep.messages, keepMs(keep), nowMs, nowMs, ids] as const;
-    const row = this.add.get(spaceId, channel, randomBase36(), ...values);
+    const row = this.add.get(spaceId, channel, randomEpoch(), ...values);
     if (!row) throw new Error("the new stream was not returned");
     return row;
   }
