@@ -83,6 +83,8 @@ export const HOLD_MS = 10_000;
 
 /** A room of microphones only takes at least this number of people: a mesh without cameras carries more. */
 export const AUDIO_MESH_MAX = 10;
+/** The most for which a "join as host" link can be valid: each holder of it is a host until then. */
+export const HOST_LINK_MAX_SEC = 90 * 24 * 3600;
 
 /** The address of a backend that gets events. */
 export const WEBHOOK_MAX_CHARS = 2048;

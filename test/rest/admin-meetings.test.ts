@@ -191,6 +191,24 @@ test("a link for a host lets its holder into a private room as an admin, and is 
   expect(server.output).not.toContain(token.slice(-40));
 });
 
+test("a link for a host is valid for as long as asked, but not after the room closes, and for 90 days at most", async () => {
+  const day = 86_400;
+  const room = await newRoom(server);
+  const link = `${pathOf(room)}/host-link`;
+  for (const validSec of [60, 7 * day, 90 * day]) {
+    const { expiresAt } = await admin.must<Link>("POST", link, { validSec });
+    expect(expiresAt - nowSeconds()).toBeWithin(validSec - 60, validSec + 1);
+  }
+  for (const validSec of [0, 90 * day + 1, 1.5, "60"])
+    expect(await refused(admin, INVALID, "POST", link, { validSec })).toContain("validSec:");
+  const closes = nowSeconds() + 8 * day;
+  await admin.must("PUT", pathOf(room), { notBeforeUnixSec: closes - 3600, expireUnixSec: closes });
+  const { url, expiresAt } = await admin.must<Link>("POST", link, { validSec: 30 * day });
+  expect(expiresAt).toBe(closes);
+  expect((await audited(room))[0]).toEqual({ what: "host link made", on: room.name, after: { expiresAt } });
+  expect((await room.inside({ token: url.split("#token=")[1] ?? "", name: "Ann" })).join.isAdmin).toBe(true);
+});
+
 test("a link for a host works before the room opens, and for no one else", async () => {
   const opensAt = nowSeconds() + 3600;
   const room = await newRoom(server, { notBeforeUnixSec: opensAt });

@@ -26,6 +26,7 @@ import {
 } from "../../src/meetings/contract/limits.ts";
 import { newTicket } from "../../src/meetings/entrance/tickets.ts";
 import { credentialOf } from "../../src/meetings/turn/turn.ts";
+import { HOST_LINK_MAX_SEC } from "../../src/protocol/limits.ts";
 import { LINK_MAX_SECONDS, UPLOAD_ABANDONED_MS } from "../../src/recordings/budgets/limits.ts";
 import { Links } from "../../src/recordings/files/links.ts";
 import { SECRET_BYTES } from "../../src/webhooks/limits.ts";
@@ -77,7 +78,11 @@ export const CREDENTIALS: readonly Credential[] = [
   { name: "application secret", entropy: ofText(newAppSecret()), lives: "until it is rotated" },
   { name: "connect token", entropy: HMAC_SHA256, lives: hours(TOKEN_MAX_SECONDS) },
   { name: "access token", entropy: HMAC_SHA256, lives: "expireUnixSec" },
-  { name: "host link", entropy: HMAC_SHA256, lives: minutes(HOST_LINK_SEC) },
+  {
+    name: "host link",
+    entropy: HMAC_SHA256,
+    lives: `${minutes(HOST_LINK_SEC)} to enter, or as requested, at most ${days(HOST_LINK_MAX_SEC)}`,
+  },
   { name: "stay token", entropy: HMAC_SHA256, lives: hours(CONNECT_TOKEN_MAX_SEC) },
   { name: "lobby token", entropy: HMAC_SHA256, lives: minutes(WAIT_MAX_SEC) },
   { name: "lobby ticket", entropy: ofHex(newTicket(1).replace(/\..*/, "")), lives: minutes(WAIT_MAX_SEC) },

@@ -1,4 +1,5 @@
 /** Meetings in the rooms of an application. */
+import { DURATION_FORMS } from "../../base/duration.ts";
 import type { Command, Operand } from "../line/command.ts";
 import { HOST_LINK_MINUTES, MEETINGS_LISTED_DEFAULT } from "../line/defaults.ts";
 import { APPLICATION, forLists, YES } from "../line/flags.ts";
@@ -8,15 +9,20 @@ const ROOM: Operand = { name: "NAME", meaning: "the room's name" };
 export const MEETINGS: readonly Command[] = [
   {
     name: "rooms open",
-    summary: `print a link that opens a room as an admin, valid for ${HOST_LINK_MINUTES} minutes`,
+    summary: "print a link that opens a room as an admin",
     operands: [ROOM],
     flags: [
       { name: "name", value: "TEXT", meaning: "the host's display name; default: the page asks" },
+      {
+        name: "valid",
+        value: "TIME",
+        meaning: `how long people can join with it, such as ${DURATION_FORMS}, at most until the room closes (${HOST_LINK_MINUTES}m)`,
+      },
       ...APPLICATION,
     ],
     details:
       "The command does not open a browser. Give the link only to the host; everyone else uses the address without the token.",
-    examples: ["parley rooms open standup", "parley rooms open standup --name Alice --json"],
+    examples: ["parley rooms open standup", "parley rooms open standup --name Alice --valid 7d"],
     load: async () => (await import("../commands/application/meetings.ts")).open,
   },
   {

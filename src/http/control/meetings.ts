@@ -4,10 +4,16 @@ import type { Operator } from "../../access/operators/operator.ts";
 import type { AppId } from "../../base/ids.ts";
 import { lazily } from "../../base/lazily.ts";
 import type { Acts } from "../../meetings/acts/acts.ts";
-import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX, PERSON_NAME_MAX_CHARS } from "../../meetings/contract/limits.ts";
+import {
+  HOST_LINK_SEC,
+  MEETINGS_PAGE_DEFAULT,
+  MEETINGS_PAGE_MAX,
+  PERSON_NAME_MAX_CHARS,
+} from "../../meetings/contract/limits.ts";
 import type { HostLinks } from "../../meetings/entrance/host-link.ts";
 import type { Sessions } from "../../meetings/sessions.ts";
 import { Problem } from "../../protocol/codes.ts";
+import { HOST_LINK_MAX_SEC } from "../../protocol/limits.ts";
 import { hasControl, isWellFormed } from "../../protocol/names.ts";
 import { UNIX_SECONDS_MAX } from "../../rooms/limits.ts";
 import type { AppRow } from "../../store/contract/store.ts";
@@ -64,6 +70,14 @@ const linkRequest = lazily(() =>
         .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
         .optional()
         .describe("The host's name; absent: the page asks for it"),
+      validSec: z
+        .int()
+        .min(1)
+        .max(HOST_LINK_MAX_SEC)
+        .optional()
+        .describe(
+          `For how many seconds people can join with the link, at most until the room closes; default ${HOST_LINK_SEC}`,
+        ),
     })
     .strict(),
 );
@@ -179,13 +193,13 @@ function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] 
       method: "POST",
       path: `${room}/host-link`,
       summary:
-        'Make a "join as host" link: it lets its holder into the room as an admin, for 15 minutes, also before the room opens',
+        'Make a "join as host" link: it lets its holder into the room as an admin, for 15 minutes or `validSec`, also before the room opens',
       body: linkRequest,
       response: hostLink,
       problems: ["not_found", "conflict"],
       handle: async (call, { caller, body }) => {
         const app = await appIn(call);
-        const made = await inControlPlane(hostLinks.make(app, await roomIn(app, call), body.name));
+        const made = await inControlPlane(hostLinks.make(app, await roomIn(app, call), body));
         const after = { expiresAt: made.expiresAt, ...(body.name !== undefined && { name: body.name }) };
         await audit(call, caller, { what: "host link made", on: made.room.name, app: app.id, after });
         return {

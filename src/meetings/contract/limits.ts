@@ -114,7 +114,7 @@ export const ENDING_ROUNDS = 5;
 export const CHANGE_REMEMBERED_MS = 30_000;
 export const CHANGES_REMEMBERED_MAX = 10_000;
 
-/** A "join as host" link lets its holder in for that long. */
+/** A "join as host" link lets its holder in for that long, unless the call asks for another time. */
 export const HOST_LINK_SEC = 15 * 60;
 
 /** TURN credentials are good for that long unless a call says otherwise: as long as a connect token. */

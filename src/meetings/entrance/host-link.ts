@@ -12,6 +12,12 @@ interface HostLinkParts {
   readonly nowMs: () => number;
 }
 
+interface HostLinkRequest {
+  /** The display name of the host; without one the page asks for it. */
+  readonly name?: string | undefined;
+  readonly validSec?: number | undefined;
+}
+
 export interface HostToken {
   readonly room: RoomRow;
   readonly token: string;
@@ -25,15 +31,18 @@ const CLOCKS_APART_SEC = 60;
 export class HostLinks {
   constructor(private readonly parts: HostLinkParts) {}
 
-  /** `name`: of the host; without one the page asks for it. */
-  async make(app: AppRow, roomName: string, name?: string): Promise<HostToken> {
+  async make(
+    app: AppRow,
+    roomName: string,
+    { name, validSec = HOST_LINK_SEC }: HostLinkRequest = {},
+  ): Promise<HostToken> {
     const { rooms, accessTokens, nowMs } = this.parts;
     const now = Math.floor(nowMs() / 1000);
     const room = await rooms.room(app.id, roomName, nowMs());
     if (!room) throw new Problem("room_not_found");
     const { expireUnixSec, notBeforeUnixSec } = valuesOf(room);
     // A token's own expiry takes precedence over the room's: it must not open a room that is over.
-    const expiresAt = Math.min(now + HOST_LINK_SEC, expireUnixSec ?? Number.POSITIVE_INFINITY);
+    const expiresAt = Math.min(now + validSec, expireUnixSec ?? Number.POSITIVE_INFINITY);
     if (expiresAt <= now)
       throw new Problem("conflict", "The room has closed and no one can enter it. Change expireUnixSec first.");
     // A token's times take precedence over the room's: hosts can try a room before it opens. The others cannot.

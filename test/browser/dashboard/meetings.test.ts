@@ -1,9 +1,7 @@
 /** Rooms with people inside, by clicking: who is there, the link for the host, remove, end. Each action is checked in the API. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { newRoom, type Room } from "../../conformance/raw/support/rooms.ts";
-import { until } from "../../support/wait.ts";
 import { browserForTests, button, Dashboard, dialog, go, heading, link, row, toast } from "../support/dashboard.ts";
-import { eventually } from "../support/eventually.ts";
 import { dashboardServer } from "../support/seeds.ts";
 
 setDefaultTimeout(90_000);
@@ -69,19 +67,35 @@ test("people appear as they enter, one is removed, and the meeting is ended and 
   await heading(page, `Meeting in ${room.name}`).waitFor();
 });
 
+/** Until when an access token is valid, in Unix seconds. */
+const expiryOf = (token: string): number =>
+  JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).exp;
+
 test("the link for the host leads into the room as an admin; an operator of role read has none", async () => {
   const room = await newRoom(server, { privacy: "private" });
-  await using dashboard = await open();
+  const token = server.adminToken;
+  await using dashboard = await Dashboard.open(browser(), server.url, { token, hosts: [room.app.host] });
   const path = `/apps/${room.app.name}/rooms/${room.name}`;
   const page = await dashboard.page(path);
+  const opened = page.waitForEvent("popup");
   await button(page, "Join as host").click();
-  const shown = dialog(page, `Join ${room.name} as host`);
-  const [address, token = ""] = ((await link(shown, "Open the room").getAttribute("href")) ?? "").split("#token=");
+  const tab = await opened;
+  await tab.waitForURL(`http://${room.app.host}/${room.name}`);
+  await heading(tab, "Ready to join?").waitFor();
+  expect(await tab.evaluate<boolean>("window.opener === null")).toBe(true);
+  await tab.close();
+
+  await page.bringToFront();
+  await dashboard.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByLabel("The host link is valid for").selectOption("7 days");
+  await page.getByText(/^Valid until .*\d\d:\d\d\. Anyone who has it is a host\.$/).waitFor();
+  await button(page, "Copy host link").click();
+  await button(page, "Copied").waitFor();
+  const [address, accessToken = ""] = (await page.evaluate<string>("navigator.clipboard.readText()")).split("#token=");
   expect(address).toBe(`http://${room.app.host}/${room.name}`);
-  await eventually(() => link(shown, "Open the room").getAttribute("rel"), "noopener noreferrer");
-  await page.keyboard.press("Escape");
-  await until("the link is gone from the page", async () => !(await page.content()).includes(token));
-  expect((await room.inside({ token, name: "Host" })).join.isAdmin).toBe(true);
+  expect(expiryOf(accessToken) - Date.now() / 1000).toBeWithin(7 * 86_400 - 120, 7 * 86_400 + 1);
+  expect((await page.content()).includes(accessToken)).toBe(false);
+  expect((await room.inside({ token: accessToken, name: "Host" })).join.isAdmin).toBe(true);
   await row(page, "People inside", "Host").getByText("host", { exact: true }).waitFor();
 
   const reader = await server.admin.must<{ token: string }>("POST", "/operators", { name: "reader", role: "read" });

@@ -65,16 +65,7 @@ test("a private room for Friday with a recording is made without knowing the API
   await heading(page, "friday").waitFor();
   await page.getByText("You can try the room before it opens. Others have to wait until then.").waitFor();
   await page.getByText("People ask to join, and a host lets them in. Before it opens, only hosts can join.").waitFor();
-  await button(page, "Join as host").click();
-  const link = await dialog(page, "Join friday as host").getByRole("link", { name: "Open the room" });
-  const { pathname, hash } = new URL((await link.getAttribute("href")) ?? "");
-  const join = await fetch(`${server.url}/api/v1/room${pathname}/join`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", "X-Parley-App": "shop" },
-    body: JSON.stringify({ token: hash.replace("#token=", "") }),
-  });
-  expect(await join.json()).toMatchObject({ isAdmin: true });
-  await button(page, "Cancel").click();
+  await page.getByRole("heading", { name: "Link for guests" }).waitFor();
   await page.getByRole("link", { name: "Change the schedule" }).click();
   await page.getByLabel("Opens", { exact: true }).and(page.locator(":focus")).waitFor();
   const opens = await page.evaluate<number>("new Date('2035-03-16T10:00').getTime() / 1000");
@@ -91,27 +82,39 @@ test("a private room for Friday with a recording is made without knowing the API
   await button(page, "Cancel").click();
   await button(page, "Open now …").click();
   const question = dialog(page, "Open friday now");
-  await question.getByText("People who wait on its page can ask to join within about a minute.").waitFor();
+  await question.getByText("People who wait on its page can ask to join within about 15 seconds.").waitFor();
+  await question.getByText("This replaces the time in its schedule, Fri, Mar 16, 2035, 10:00 – 11:00.").waitFor();
   await button(question, "Open the room").click();
   await toast(page, "friday is open.").waitFor();
   await button(page, "Open now …").waitFor({ state: "detached" });
-  const { notBeforeUnixSec } = await server.admin.must<{ notBeforeUnixSec: number }>("GET", "/apps/shop/rooms/friday");
-  expect(Math.abs(notBeforeUnixSec - Date.now() / 1000)).toBeLessThan(60);
+  const times = async (): Promise<number[]> => {
+    const room = await server.admin.must<Record<string, number>>("GET", "/apps/shop/rooms/friday");
+    return [room.notBeforeUnixSec ?? 0, room.expireUnixSec ?? 0];
+  };
+  const [from = 0, to = 0] = await times();
+  expect(Math.abs(from - Date.now() / 1000)).toBeLessThan(60);
+  // For the hour that was planned, not until 2035.
+  expect(to - from).toBe(3600);
+  await button(page.locator(".toast"), "Undo").click();
+  await toast(page, "friday is closed until Fri, Mar 16, 2035, 10:00.").waitFor();
+  expect(await times()).toEqual([opens, opens + 3600]);
+  await button(page, "Open now …").waitFor();
   await server.admin.must("DELETE", `/apps/${world.app._id}/rooms/friday`);
 });
 
 test("who waits in the lobby is on the page of the room, with a link for a host who lets them in", async () => {
   const room = await newRoom(server, { privacy: "private" });
-  await using dashboard = await open();
+  const token = server.adminToken;
+  await using dashboard = await Dashboard.open(browser(), server.url, { token, hosts: [room.app.host] });
   const page = await dashboard.page(`/apps/${room.app.name}/rooms/${room.name}`);
   await page.getByText("No one is inside.").waitFor();
   const waits = page.getByRole("status").getByText(/waiting:/);
   expect(await waits.count()).toBe(0);
   const ann = await room.enter({ name: "Ann" });
   await page.getByText("1 waiting: Ann").waitFor();
+  const opened = page.waitForEvent("popup");
   await button(page, "Join as host to let them in").click();
-  await dialog(page, `Join ${room.name} as host`).getByRole("link", { name: "Open the room" }).waitFor();
-  await page.keyboard.press("Escape");
+  await (await opened).close();
   const host = await room.inside({ token: await room.accessToken({ name: "Host", isAdmin: true }) });
   await room.act(host.token, { do: "admit", waitId: ann.id });
   await waits.waitFor({ state: "detached" });

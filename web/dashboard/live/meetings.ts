@@ -71,7 +71,9 @@ export function useEnding({ meeting, past, reload }: PastOf): boolean {
   return isEnding && !isGivenUp.value;
 }
 
-export const hostLink = (app: string, room: string): Promise<HostLink> => post(`${roomPath(app, room)}/host-link`);
+/** `validSec`: absent, it is enough to join now. */
+export const hostLink = (app: string, room: string, validSec?: number): Promise<HostLink> =>
+  post(`${roomPath(app, room)}/host-link`, validSec === undefined ? {} : { validSec });
 export const endMeeting = (app: string, room: string): Promise<{ readonly ended: number }> =>
   post(`${roomPath(app, room)}/end`);
 export const removePerson = (app: string, room: string, { _id }: Participant): Promise<unknown> =>

@@ -1,7 +1,7 @@
 /** A room as sentences. */
 import { expect, test } from "bun:test";
 import { appointment } from "./format.ts";
-import { inWords, openHours, openingOf, roomMax } from "./room-text.ts";
+import { hostLinkUntil, inWords, openHours, openingOf, openNow, roomMax, scheduleOf } from "./room-text.ts";
 
 const MESH_MAX = 6;
 const OPENS = 1_900_000_000;
@@ -63,4 +63,29 @@ test("whether a room can be entered now", () => {
 test("more people fit into a room without cameras", () => {
   expect([roomMax({}, MESH_MAX), roomMax({ audioOnlyRoom: true }, MESH_MAX)]).toEqual([6, 10]);
   expect(roomMax({ audioOnlyRoom: true }, 20)).toBe(20);
+});
+
+test("a link for hosts ends with the meeting; without an end, some time after people can join; after 90 days at the latest", () => {
+  const [now, day] = [OPENS - 8 * 86_400, 86_400];
+  expect(hostLinkUntil({ notBeforeUnixSec: OPENS, expireUnixSec: OPENS + 3600 }, now, day)).toBe(OPENS + 3600);
+  expect(hostLinkUntil({ notBeforeUnixSec: OPENS }, now, day)).toBe(OPENS + day);
+  expect(hostLinkUntil({}, now + 0.5, day)).toBe(now + day);
+  expect(hostLinkUntil({ expireUnixSec: now + 365 * day }, now, day)).toBe(now + 90 * day);
+});
+
+test("a room that is opened early stays open as long as planned, not until the planned day", () => {
+  const room = { notBeforeUnixSec: OPENS, expireUnixSec: OPENS + 3600 };
+  const now = OPENS - 8 * 86_400 + 0.5;
+  expect(openNow(room, now)).toEqual({ notBeforeUnixSec: now - 0.5, expireUnixSec: now - 0.5 + 3600 });
+  // On the same day in this time zone: a meeting from noon on that is opened five minutes before.
+  const noon = new Date(2035, 2, 16, 12).getTime() / 1000;
+  expect(openNow({ notBeforeUnixSec: noon, expireUnixSec: noon + 3600 }, noon - 300)).toEqual({
+    notBeforeUnixSec: noon - 300,
+    expireUnixSec: noon + 3600,
+  });
+  expect(openNow({ notBeforeUnixSec: OPENS }, now)).toEqual({ notBeforeUnixSec: now - 0.5 });
+  expect([scheduleOf(room), scheduleOf({ notBeforeUnixSec: OPENS })]).toEqual([
+    room,
+    { notBeforeUnixSec: OPENS, expireUnixSec: null },
+  ]);
 });

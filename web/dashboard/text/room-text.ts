@@ -1,7 +1,7 @@
 /** A room as sentences: who can join, when, what is shared, and what happens with it. */
-import { AUDIO_MESH_MAX } from "../../../src/protocol/limits.ts";
+import { AUDIO_MESH_MAX, HOST_LINK_MAX_SEC } from "../../../src/protocol/limits.ts";
 import { ROOM_FIELDS, type RoomFieldName } from "../../../src/protocol/room-fields.ts";
-import { appointment, appointmentEnd, duration } from "./format.ts";
+import { appointment, appointmentEnd, day, duration } from "./format.ts";
 
 /** The fields of a room; absent: the default. */
 export type RoomValues = Readonly<Record<string, unknown>>;
@@ -43,6 +43,30 @@ export function openingOf(values: RoomValues, now: number): Opening {
   if (closes !== undefined && closes <= now) return "over";
   if (opens !== undefined && opens > now) return "later";
   return closes === undefined ? "always" : "now";
+}
+
+/** When a link for hosts ends: with the room, or this long after people can join it. */
+export const hostLinkUntil = (values: RoomValues, now: number, forSec: number): number => {
+  const { opens = 0, closes = Math.max(opens, now) + forSec } = timesOf(values);
+  return Math.floor(Math.min(closes, now + HOST_LINK_MAX_SEC));
+};
+
+/**
+ * The times of a room that opens now instead of later: for as long as it was to be open, or until its end if that is today. Otherwise a room for Friday's
+ * meeting would stay open until Friday.
+ */
+export function openNow(values: RoomValues, now: number): RoomValues {
+  const { opens = now, closes } = timesOf(values);
+  const notBeforeUnixSec = Math.floor(now);
+  if (closes === undefined) return { notBeforeUnixSec };
+  const isToday = day(closes) === day(now);
+  return { notBeforeUnixSec, expireUnixSec: isToday ? closes : notBeforeUnixSec + closes - opens };
+}
+
+/** What a change of its times is undone with. */
+export function scheduleOf(values: RoomValues): RoomValues {
+  const { opens, closes } = timesOf(values);
+  return { notBeforeUnixSec: opens ?? null, expireUnixSec: closes ?? null };
 }
 
 const WHO: Readonly<Record<Audience, string>> = {

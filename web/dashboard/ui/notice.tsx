@@ -31,27 +31,49 @@ interface Toast {
   readonly id: number;
   readonly text: string;
   readonly kind: "good" | "bad";
+  readonly act?: ToastAct | undefined;
+}
+
+interface ToastAct {
+  readonly label: string;
+  readonly run: () => void;
 }
 
 const TOAST_MS = 5000;
-/** Bound: each goes away after TOAST_MS, and only the last three are kept. */
+/** One with a button: long enough to read it, to think and to get there. */
+const TOAST_WITH_ACT_MS = 20_000;
+/** Bound: each goes away after TOAST_WITH_ACT_MS at the latest, and only the last three are kept. */
 const toasts = signal<readonly Toast[]>([]);
 let lastToast = 0;
 
 /** Shows a short sentence at the edge of the page, and reads it to screen readers. */
-export function toast(text: string, kind: Toast["kind"] = "good"): void {
+export function toast(text: string, kind: Toast["kind"] = "good", act?: ToastAct): void {
   const id = ++lastToast;
-  toasts.value = [...toasts.value.slice(-2), { id, text, kind }];
-  setTimeout(() => {
-    toasts.value = toasts.value.filter((one) => one.id !== id);
-  }, TOAST_MS);
+  toasts.value = [...toasts.value.slice(-2), { id, text, kind, act }];
+  setTimeout(() => take(id), act ? TOAST_WITH_ACT_MS : TOAST_MS);
+}
+
+function take(id: number): void {
+  toasts.value = toasts.value.filter((one) => one.id !== id);
 }
 
 export const Toasts = () => (
   <div class="toasts" role="status">
-    {toasts.value.map(({ id, text, kind }) => (
+    {toasts.value.map(({ id, text, kind, act }) => (
       <div key={id} class={`toast toast-${kind}`}>
         {text}
+        {act && (
+          <button
+            type="button"
+            class="small"
+            onClick={() => {
+              take(id);
+              act.run();
+            }}
+          >
+            {act.label}
+          </button>
+        )}
       </div>
     ))}
   </div>

@@ -65,6 +65,17 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
   expect(await jsonLines("rooms meetings standup --limit 1")).toMatchObject([{ active: false }]);
 });
 
+test("a link for a host is valid for as long as asked", async () => {
+  await json("rooms create weekly");
+  const { expiresAt } = await json<{ expiresAt: number }>("rooms open weekly --valid 7d");
+  expect(expiresAt - Date.now() / 1000).toBeWithin(7 * 86_400 - 60, 7 * 86_400 + 1);
+  for (const wrong of ["91d", "0", "soon"])
+    expect(await run(`rooms open weekly --valid ${wrong}`)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining(`--valid is "${wrong}"`),
+    });
+});
+
 test("a room that is over, and one that does not exist, have no link", async () => {
   await json("rooms create late --expires 2020-01-31T18:00:00Z");
   const late = await run("rooms open late");

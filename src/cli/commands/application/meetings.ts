@@ -1,9 +1,10 @@
 /** `parley rooms open|meetings|meeting|end|record|stop-recording|remove`: meetings in rooms. Calls the application's own host, as the other commands of rooms do. */
+import { HOST_LINK_MAX_SEC } from "../../../protocol/limits.ts";
 import { roomPage } from "../../calls/address.ts";
 import { applicationApi } from "../../calls/application-api.ts";
 import type { CommandResult } from "../../line/command.ts";
 import { HOST_LINK_MINUTES, MEETINGS_LISTED_DEFAULT } from "../../line/defaults.ts";
-import { Failure } from "../../line/errors.ts";
+import { Failure, UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { fields, table, time } from "../../terminal/output.ts";
@@ -46,11 +47,16 @@ const roomPath = (input: Input): string => `/room/${input.id(0, "the name of a r
 
 /** A link that lets its holder in as an admin. */
 export async function open(input: Input): Promise<CommandResult> {
+  const validSec = input.seconds("valid") ?? HOST_LINK_MINUTES * 60;
+  if (validSec < 1 || validSec > HOST_LINK_MAX_SEC)
+    throw new UsageError(
+      `--valid is ${JSON.stringify(input.text("valid"))}; a link is valid for at most ${HOST_LINK_MAX_SEC / 86_400}d`,
+    );
   const api = applicationApi(input);
   const { roomName, expireUnixSec } = await api.get<Room>(roomPath(input));
   const now = Math.floor(Date.now() / 1000);
   // The expiry of a token takes precedence over the room's: the link must not open a room that is over.
-  const expiresAt = Math.min(now + HOST_LINK_MINUTES * 60, expireUnixSec ?? Number.POSITIVE_INFINITY);
+  const expiresAt = Math.min(now + validSec, expireUnixSec ?? Number.POSITIVE_INFINITY);
   if (expiresAt <= now)
     throw new Failure(
       "room_over",

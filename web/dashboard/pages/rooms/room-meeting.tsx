@@ -11,7 +11,7 @@ import { Card } from "../../ui/page.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
 import { EndMeeting, Participants } from "../meetings/participants.tsx";
 import { RecordButton, RecordingMark } from "../meetings/recording-state.tsx";
-import { HostButton } from "./host-link.tsx";
+import { HostButton } from "./join-as-host.tsx";
 
 interface RoomMeetingProps {
   readonly app: string;

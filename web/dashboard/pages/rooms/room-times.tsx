@@ -7,9 +7,9 @@ import { mayChange } from "../../api/session.ts";
 import type { LiveList } from "../../live/live.ts";
 import { roomPath } from "../../live/meetings.ts";
 import { appointment, duration, whole } from "../../text/format.ts";
-import { audienceOf, openHours, openingOf, timesOf } from "../../text/room-text.ts";
+import { audienceOf, openHours, openingOf, openNow, scheduleOf, timesOf } from "../../text/room-text.ts";
 import { confirm } from "../../ui/dialog.tsx";
-import { Empty, toast } from "../../ui/notice.tsx";
+import { Empty, messageOf, toast } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
@@ -42,22 +42,36 @@ export const NextMeeting = ({ app, room, reload }: NextMeetingProps) => (
 /** The access token of a person may have a time of its own, which wins. */
 function askToOpen(app: string, room: Room, reload: () => Promise<unknown>): void {
   const { roomName } = room;
-  const { opens = 0, closes } = timesOf(room);
+  const { opens = 0 } = timesOf(room);
+  const { closes } = timesOf(openNow(room, nowSeconds.peek()));
+  const set = async (times: object): Promise<void> => {
+    await put(roomPath(app, roomName), times);
+    await reload();
+  };
+  const undo = (): Promise<void> =>
+    set(scheduleOf(room)).then(
+      () => toast(`${roomName} is closed until ${appointment(opens)}.`),
+      (error) => toast(messageOf(error), "bad"),
+    );
   confirm({
     title: `Open ${roomName} now`,
     text: (
-      <p>
-        It opens now instead of {appointment(opens)}
-        {closes !== undefined && `, and still closes ${appointment(closes)}`}. People who wait on its page{" "}
-        {audienceOf(room) === "lobby" ? "can ask to join" : "get in"} within about a minute. An access token with a
-        start of its own is valid only from then on.
-      </p>
+      <>
+        <p>
+          It opens now{closes !== undefined && ` and closes ${appointment(closes)}`}
+          {room.deleteOnExp === true && closes !== undefined && ", and is deleted then"}. People who wait on its page{" "}
+          {audienceOf(room) === "lobby" ? "can ask to join" : "get in"} within about 15 seconds.
+        </p>
+        <p>
+          This replaces the time in its schedule, {openHours(room)}. To go back to that time, undo this or edit the
+          schedule. Access tokens with a start of their own do not work earlier.
+        </p>
+      </>
     ),
     submit: "Open the room",
     run: async () => {
-      await put(roomPath(app, roomName), { notBeforeUnixSec: Math.floor(nowSeconds.peek()) });
-      await reload();
-      toast(`${roomName} is open.`);
+      await set(openNow(room, nowSeconds.peek()));
+      toast(`${roomName} is open.`, "good", { label: "Undo", run: () => void undo() });
     },
   });
 }
