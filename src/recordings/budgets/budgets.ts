@@ -5,8 +5,8 @@
  *
  * The sums are read when an upload begins, and then once per GRANT_BYTES or GRANT_MS of each upload, not with each part. They are read earlier if the
  * uploads of the application that come to this process have taken SPENT_SHARE of the room meanwhile: many small uploads must not have one room each. What
- * this process has taken counts here before the store knows of it (held.ts), and bodies that come in count before they have come. So uploads that are
- * sent to one process never exceed a budget together. Those that are sent to several nodes may: each further node by SPENT_SHARE of the room that was left
+ * this process has taken counts here before the store knows of it (held.ts), and bodies that come in count before they have come, until the store has
+ * them in every sum that is read. So uploads that are sent to one process never exceed a budget together. Those that are sent to several nodes may: each further node by SPENT_SHARE of the room that was left
  * when it read the sums, at most GRANT_MS ago, and by the bodies that are under way to it.
  *
  * A body with a length counts as a whole from its beginning if the application's server sends it. One of a stay counts at most STAY_AHEAD_MAX_BYTES ahead of
@@ -71,11 +71,24 @@ interface ComingIn {
   readonly bytes: number;
 }
 
+/** An upload whose body had come while sums were read: they may be from before. */
+interface CameMeanwhile extends ComingIn {
+  readonly at: number;
+}
+
+/** Sums that leave too little room are read again as often if they may count what has come meanwhile twice. */
+const READS_MAX = 3;
+
 export class Budgets {
   /** Bound: GRANTS_MAX, the oldest is forgotten. */
   private readonly grants = new Map<string, Grant>();
   /** Bound: one entry per request under way, which is one per open upload. */
   private readonly comingIn = new Map<string, ComingIn>();
+  /** When the reads of sums that are under way have begun, as a count of all. Bound: two per request under way. */
+  private readonly reading = new Set<number>();
+  private reads = 0;
+  /** Bound: requests that end while sums are read. */
+  private came: CameMeanwhile[] = [];
   /** Bytes that this process has taken since it began. Bound: one number per application, and these are made by operators. */
   private readonly spent = new Map<AppId, number>();
   readonly held: HeldBytes;
@@ -92,9 +105,10 @@ export class Budgets {
   async requireRoom({ app, stay, byGuest }: Pick<Spender, "app" | "stay" | "byGuest">): Promise<void> {
     const one = { id: "", app, stay, byGuest, bytes: 0 };
     const needed = byGuest ? GUEST_RECORDING_MIN_BYTES : 1;
-    const used = await this.usedFor(one, needed);
-    const { bytes, refusal } = this.roomOf(one, used);
-    if (bytes < needed) throw refusal();
+    const used = await this.withSums(one, needed, ({ bytes, refusal }, sums) => {
+      if (bytes < needed) throw refusal();
+      return sums;
+    });
     if (stay === null) return;
     if (used.countOfStay >= STAY_RECORDINGS_MAX) throw tooManyOfStay();
     const isShareUsedUp = byGuest && used.uploadsOfGuests >= guestShareOf(STAY_UPLOADS_PER_APP_MAX);
@@ -109,24 +123,39 @@ export class Budgets {
     const isOfStay = row.stay !== null;
     const end = offset + count;
     const bytes = isOfStay ? end : Math.max(end, total ?? 0);
-    let grant = this.grantOf(row, bytes, count);
-    if (!grant) {
-      const used = await this.usedFor(row, bytes);
-      // From here to `comes` without a pause: two bodies must not be given the same room.
-      const room = this.roomOf(row, used);
+    const comes = (grant: Grant): number => {
+      const first = Math.min(count, grant.ahead);
+      this.comes(row, row.bytes, isOfStay ? offset + first : end);
+      return first;
+    };
+    const granted = this.grantOf(row, bytes, count);
+    if (granted) return comes(granted);
+    return this.withSums(row, bytes, (room) => {
       if (bytes > room.bytes) throw room.refusal();
-      grant = this.grant(row, offset, bytes, room);
-    }
-    const first = Math.min(count, grant.ahead);
-    this.comes(row, row.bytes, isOfStay ? offset + first : end);
-    return first;
+      return comes(this.grant(row, offset, bytes, room));
+    });
   }
 
-  /** What the store has of the application and the stay. An upload that needs more than there is room for must not fail for what is counted too high. */
-  private async usedFor(one: Spender, needed: number): Promise<BytesUsed> {
-    const used = await this.store.bytesUsed(one.app, one.stay);
-    if (this.roomOf(one, used).bytes >= needed || !(await this.held.noteIdle(one.app))) return used;
-    return this.store.bytesUsed(one.app, one.stay);
+  /**
+   * Reads what the store has of the application and the stay, and calls `use` with the room that is left, without a pause: two bodies must not be given
+   * the same room. An upload that needs more than there is room for must not fail for what is counted too high.
+   */
+  private async withSums<T>(one: Spender, needed: number, use: (room: Room, used: BytesUsed) => T): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      const since = ++this.reads;
+      this.reading.add(since);
+      try {
+        const used = await this.store.bytesUsed(one.app, one.stay);
+        const room = this.roomOf(one, used, since);
+        if (room.bytes >= needed || tries === READS_MAX) return use(room, used);
+        const mayBeLess = this.came.some(({ at, app }) => at >= since && app === one.app);
+        if (!(await this.held.noteIdle(one.app)) && !mayBeLess) return use(this.roomOf(one, used, since), used);
+      } finally {
+        this.reading.delete(since);
+        const oldest = Math.min(...this.reading);
+        this.came = this.came.filter(({ at }) => at >= oldest);
+      }
+    }
   }
 
   private grantOf({ id, app }: UploadRow, bytes: number, count: number): Grant | undefined {
@@ -161,13 +190,13 @@ export class Budgets {
    */
   async next(row: UploadRow, noted: number, wanted: number): Promise<Room> {
     const own = { ...row, bytes: noted };
-    const used = await this.usedFor(own, wanted);
-    const room = this.roomOf(own, used);
-    const left = room.bytes - noted;
-    const step = row.stay === null ? this.stepOf(row, left, wanted) : aheadOfStay(left, noted - row.bytes);
-    const bytes = Math.min(room.bytes, Math.max(wanted, noted + step));
-    this.comes(row, noted, bytes);
-    return { ...room, bytes };
+    return this.withSums(own, wanted, (room) => {
+      const left = room.bytes - noted;
+      const step = row.stay === null ? this.stepOf(row, left, wanted) : aheadOfStay(left, noted - row.bytes);
+      const bytes = Math.min(room.bytes, Math.max(wanted, noted + step));
+      this.comes(row, noted, bytes);
+      return { ...room, bytes };
+    });
   }
 
   private stepOf({ id }: UploadRow, left: number, wanted: number): number {
@@ -175,9 +204,11 @@ export class Budgets {
     return isPromised ? GRANT_BYTES : Math.min(GRANT_BYTES, Math.max(GRANT_MIN_BYTES, Math.floor(left * GRANT_SHARE)));
   }
 
-  /** No more bytes come with this request. */
+  /** No more bytes come with this request, and the store has those that came, unless they are held. */
   ended(id: string): void {
+    const coming = this.comingIn.get(id);
     this.comingIn.delete(id);
+    if (coming && this.reading.size > 0 && !this.held.get(id)) this.came.push({ ...coming, at: this.reads });
   }
 
   private comes(row: UploadRow, noted: number, bytes: number): void {
@@ -188,8 +219,8 @@ export class Budgets {
     this.comingIn.set(id, { app, stay, byGuest, noted: inStore, bytes: Math.max(bytes, before) });
   }
 
-  /** For an upload or one to come; what it has itself is part of its room. */
-  private roomOf({ id, app, stay, byGuest, bytes }: Spender, used: BytesUsed): Room {
+  /** For an upload or one to come; what it has itself is part of its room. `since`: when the read of the sums began. */
+  private roomOf({ id, app, stay, byGuest, bytes }: Spender, used: BytesUsed, since: number): Room {
     const own = this.held.notedOf({ id, bytes });
     let [ofApp, ofStay] = [used.maxOfApp - used.ofApp + own, this.maxOfStay - used.ofStay + own];
     const share = guestShareOf(used.maxOfApp);
@@ -202,6 +233,7 @@ export class Budgets {
       if (other.byGuest) ofGuests -= Math.max(0, ofGuest(other.bytes) - ofGuest(other.noted));
     };
     for (const [other, coming] of this.comingIn) if (other !== id) count(coming);
+    for (const meanwhile of this.came) if (meanwhile.at >= since) count(meanwhile);
     for (const [other, held] of this.held.all()) if (other !== id && !this.comingIn.has(other)) count(held);
     if (stay !== null && ofStay < ofApp && (!byGuest || ofStay < ofGuests))
       return { bytes: ofStay, refusal: () => overStay(this.maxOfStay) };

@@ -39,10 +39,19 @@ export class UploadLocks {
     return this.busy.has(id);
   }
 
-  /** Throws and does nothing while another request changes the upload, or if it is not in that state. */
-  async exclusively<T>(app: AppId, id: string, work: Work<T>, state: UploadState = "open"): Promise<T> {
+  /**
+   * Throws and does nothing while another request changes the upload, or if it is not in that state. `released` is called when the store knows what has
+   * come, and before another request can begin.
+   */
+  async exclusively<T>(
+    app: AppId,
+    id: string,
+    work: Work<T>,
+    state: UploadState = "open",
+    released: () => void = () => undefined,
+  ): Promise<T> {
     if (this.busy.has(id)) return this.refuse(app, id, state);
-    const running = this.leased(app, id, work, state);
+    const running = this.leased(app, id, work, state).finally(released);
     this.busy.set(
       id,
       running.catch(() => undefined),

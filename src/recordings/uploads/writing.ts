@@ -99,7 +99,14 @@ export class UploadWriting {
     const { range } = sent;
     if (range?.kind === "query") return this.storedBytes(app, id, range.total);
     const wanted = this.wantedBy(sent, range);
-    return this.parts.locks.exclusively(app, id, (mine, lease) => this.take(mine, lease, wanted, sent));
+    const released = (): void => this.budgets.ended(id);
+    return this.parts.locks.exclusively(
+      app,
+      id,
+      (mine, lease) => this.take(mine, lease, wanted, sent),
+      "open",
+      released,
+    );
   }
 
   private async storedBytes(app: AppId, id: string, total: number | null): Promise<number> {
@@ -138,11 +145,7 @@ export class UploadWriting {
     if (isOpenEnded) checkFits(row, offset, count ?? 0);
     await storage.checkSpace(count ?? 0);
     const granted = count === undefined ? 0 : await this.budgets.requireBody(row, offset, count, total);
-    try {
-      return await this.takeBody(row, lease, offset, { ...wanted, granted }, sent);
-    } finally {
-      this.budgets.ended(row.id);
-    }
+    return this.takeBody(row, lease, offset, { ...wanted, granted }, sent);
   }
 
   private async takeBody(
