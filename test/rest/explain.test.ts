@@ -54,7 +54,9 @@ test("it agrees with GET /v1, and names the check that refuses", async () => {
 
 test("a hint says what to change, and the change helps", async () => {
   const question = { key: keyId, origin: "https://C.example:443", channel: "", action: "send" };
-  expect(refusing(await ask(question))?.hint).toBe(`Add https://c.example to allowedOrigins of ${keyId}.`);
+  expect(refusing(await ask(question))?.hint).toBe(
+    `Add https://c.example to the allowed origins of ${keyId}, but only if the page is yours.`,
+  );
   await admin.patchKey(keyId, { allowedOrigins: ["https://a.example", "https://c.example"], actions: ["publish"] });
   expect(refusing(await ask(question))).toEqual({
     name: "action",

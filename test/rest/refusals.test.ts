@@ -47,9 +47,33 @@ test("a refused connect and a refused frame are listed after the fact, without t
   expect((await list(`app=${app._id}&peer=AN`)).data).toMatchObject([frame]);
   expect((await list(`app=${app._id}&from=elsewhere`)).data).toMatchObject([connect]);
   const { data } = await list("credentials=unknown");
-  expect(data).toEqual([{ ...times, kind: "refuse", code: "invalid_token", address: "127.0.0.1", count: 1 }]);
+  const offered = `token, ${token.length} characters`;
+  expect(data).toEqual([{ ...times, kind: "refuse", code: "invalid_token", address: "127.0.0.1", count: 1, offered }]);
   const all = await list("limit=1000");
   for (const hidden of ["hidden", "eyJ", key.secret]) expect(JSON.stringify(all)).not.toContain(hidden);
+});
+
+test("a revoked key is listed with its application, while its clients get the same answer as with an unknown one", async () => {
+  const old = await admin.createPublishable(app._id, { allowedOrigins: ["*"] });
+  const signer = await admin.createKey(app._id, { actions: ["subscribe"] });
+  const token = new World(server, app, signer).token({ sub: "bob" });
+  for (const { keyId } of [old, signer]) await admin.must("DELETE", `/signalling/keys/${keyId}`);
+  const unknown = `pk_live_${"0".repeat(32)}`;
+  const answers = async (query: string): Promise<unknown> => {
+    const response = await fetch(`${url}/v1?${query}`);
+    return [response.status, await response.json()];
+  };
+  const ofKey = await answers(`key=${old.keyId}`);
+  expect(ofKey).toEqual(await answers(`key=${unknown}`));
+  const forged = await answers("token=eyJhbGciOiJIUzI1NiIsImtpZCI6Ingi.e30.c2ln");
+  expect(await answers(`token=${token}`)).toEqual(forged);
+  const { data } = await list(`app=${app._id}&code=key_revoked`);
+  const common = { ...times, app: app._id, appName: app.name, kind: "refuse", code: "key_revoked", count: 1 };
+  expect(data).toEqual([
+    { ...common, keyId: signer.keyId, address: "127.0.0.1" },
+    { ...common, keyId: old.keyId, address: "127.0.0.1" },
+  ]);
+  expect((await list("credentials=unknown&code=unauthorized")).data).toMatchObject([{ offered: "pk_live_00000000…" }]);
 });
 
 test("a state that comes before its roster is refused, but not listed: the client sends it again by itself", async () => {

@@ -10,9 +10,10 @@ import { type AdmitCheck, BLOCK_CHECK } from "../checks.ts";
 import { isLiveRoomToken } from "../keys/app-secret.ts";
 import type { KeyRate } from "../keys/coverage.ts";
 import type { Keyring, PublishableKey, SecretKey } from "../keys/keyring.ts";
+import { NO_CREDENTIAL, offeredKey } from "../tokens/offered.ts";
 import { isRoomToken, type RoomSeat, type RoomTokens, seatMetadata, seatOf } from "../tokens/room-token.ts";
 import { verifyToken } from "../tokens/token.ts";
-import { type KnownOfClient, TokenRefusal } from "../tokens/token-refusal.ts";
+import { type KnownOfClient, knownByKey, TokenRefusal } from "../tokens/token-refusal.ts";
 import type { Blocks } from "./blocks.ts";
 
 /** The result of admission; it lives as long as the connection. `seat` tells the two kinds apart. */
@@ -93,22 +94,31 @@ const QUERY_FIELDS_MAX = 64;
 export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number): Grant | Refusal {
   const text = request.query;
   if (ONLY_TOKEN.test(text)) return admitToken(text.slice(TOKEN_AT), parts, nowMs);
-  if (hasMoreFields(text, QUERY_FIELDS_MAX))
-    return new Refusal("unauthorized", `more than ${QUERY_FIELDS_MAX} parameters`, "credential");
+  if (hasMoreFields(text, QUERY_FIELDS_MAX)) return noCredential(`more than ${QUERY_FIELDS_MAX} parameters`);
   const query = new URLSearchParams(text);
   const keys = query.getAll("key");
   const tokens = query.getAll("token");
-  if (keys.length + tokens.length !== 1)
-    return new Refusal("unauthorized", "send exactly one of key and token", "credential");
+  if (keys.length + tokens.length !== 1) return noCredential("send exactly one of key and token");
   return keys[0] === undefined
     ? admitToken(tokens[0] ?? "", parts, nowMs)
     : withKey(keys[0], request.origin, parts.keyring);
 }
 
+const noCredential = (reason: string): Refusal =>
+  new Refusal("unauthorized", reason, "credential", false, 0, undefined, { offered: NO_CREDENTIAL });
+
 function withKey(id: string, origin: string | null, keyring: Keyring): Grant | Refusal {
   const key = keyring.key(id);
   if (key?.type !== "publishable")
-    return new Refusal("unauthorized", "no live publishable key has this id", "key", true);
+    return new Refusal(
+      "unauthorized",
+      "no live publishable key has this id",
+      "key",
+      true,
+      0,
+      undefined,
+      knownByKey(id, keyring, offeredKey(id)),
+    );
   // Only browsers send an Origin, and the rule protects only them: without one there is nothing to check.
   if (origin !== null && !originAllowed(origin, key.origins))
     return new Refusal("origin_not_allowed", "origin not allowed", "origin", true, 0, undefined, {

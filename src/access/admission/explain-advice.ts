@@ -150,8 +150,8 @@ function missingKey(revoked: KeyRow | undefined, nowMs: number): Advice {
         hint: `Create another ${revoked.type} key and use that: a revoked key cannot be restored.`,
       }
     : {
-        why: "No publishable key has this id.",
-        hint: "Compare it with the application's list of keys. An id is pk_live_ followed by 32 hexadecimal digits.",
+        why: "No publishable key of this server has this id.",
+        hint: "It is mistyped or incomplete, or belongs to another server: compare it with the application's list of keys. An id is pk_live_ followed by 32 hexadecimal digits.",
       };
 }
 
@@ -168,7 +168,7 @@ function originAdvice(origin: string, keyId: string, { keyring }: AdviceParts): 
   const list = allowed.length === 0 ? "allows no browser: its allowedOrigins is empty" : "does not allow this origin";
   return {
     why: `${keyId} ${list}${near === undefined ? "" : `, only ${near}: scheme and port must be the same`}.`,
-    hint: `Add ${normal} to allowedOrigins of ${keyId}.`,
+    hint: `Add ${normal} to the allowed origins of ${keyId}, but only if the page is yours.`,
   };
 }
 

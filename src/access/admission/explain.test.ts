@@ -79,7 +79,7 @@ describe("a connect with a key", () => {
       [KEY, "This is the id of a secret key."],
       ["parley_admin_0123456789", "This is an operator's token"],
       [token(), "This looks like a token"],
-      ["<b>0123456789</b>", "No publishable key has this id."],
+      ["<b>0123456789</b>", "No publishable key of this server has this id."],
     ] as const) {
       expect(why({ key })).toContain(`key: ${text}`);
       expect(JSON.stringify(explained({ key }))).not.toContain(key);

@@ -8,6 +8,7 @@ import { type ChannelRule, ChannelRules } from "../../protocol/patterns/channel-
 import { type Glob, parseGlob } from "../../protocol/patterns/glob.ts";
 import { Scope } from "../../protocol/patterns/scope.ts";
 import type { AppRow, KeyRow, SecretRow, Snapshot } from "../../store/contract/store.ts";
+import { RevokedKeys } from "./revoked-keys.ts";
 import { ROOM_RULES } from "./room-rules.ts";
 import { DUMMY_DIGEST, keySecretIdentity, type Vault } from "./vault.ts";
 import { endAfterRotation, type SecretLeft, type Withdrawn } from "./withdrawn.ts";
@@ -74,6 +75,7 @@ export class Keyring {
   private appsByName = new Map<string, AppRow>();
   /** Keys that were narrowed, it is not known how, until the next snapshot. Bound: they were in `keys`. */
   private readonly withheld = new Set<string>();
+  readonly revoked = new RevokedKeys((app) => this.apps.has(app));
   private currentRevision = 0;
   private hasGap = false;
   private applied = 0;
@@ -116,7 +118,7 @@ export class Keyring {
   }
 
   /** Replaces the whole state. Keys whose rows have not changed stay the same objects. */
-  load(snapshot: Pick<Snapshot, "revision" | "apps" | "keys" | "secrets">): void {
+  load(snapshot: Partial<Snapshot> & Pick<Snapshot, "revision" | "apps" | "keys" | "secrets">): void {
     const before = this.keys;
     const appsBefore = this.apps;
     this.keys = new Map();
@@ -130,6 +132,7 @@ export class Keyring {
     for (const space of removed) this.setRules(appOfSpace(space), []);
     const secrets = Map.groupBy(snapshot.secrets, (secret) => secret.keyId);
     for (const key of snapshot.keys) this.putKey(key, secrets.get(key.id) ?? [], before);
+    this.revoked.load(snapshot.revokedKeys ?? []);
     this.withheld.clear();
     this.currentRevision = snapshot.revision;
     this.hasGap = false;
@@ -198,6 +201,8 @@ export class Keyring {
   }
 
   private withdrawKey(id: string, isNarrowed: boolean): void {
+    const app = this.keys.get(id)?.key.app;
+    if (app !== undefined && !isNarrowed) this.revoked.note({ id, app });
     if (!this.keys.delete(id)) return void (isNarrowed || this.withheld.delete(id));
     if (isNarrowed) this.withheld.add(id);
     this.notify(id);
@@ -313,6 +318,7 @@ export class Keyring {
 
   private putKey(row: KeyRow, secrets: readonly SecretRow[], before?: ReadonlyMap<string, KeyEntry>): void {
     this.withheld.delete(row.id);
+    if (row.revoked !== null) this.revoked.note(row);
     if (row.revoked !== null) return void this.keys.delete(row.id);
     const rows = JSON.stringify([row, secrets]);
     const known = before?.get(row.id);

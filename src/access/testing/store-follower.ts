@@ -58,6 +58,7 @@ class SharedStore {
       apps: [],
       keys: rows,
       secrets: [],
+      revokedKeys: [],
       operators: [],
       sessions: [],
       webhooks: [],

@@ -2,7 +2,7 @@
 import type { AppId } from "../../base/ids.ts";
 import { isPeerId } from "../../protocol/names.ts";
 import type { TokenCheck } from "../checks.ts";
-import type { SecretKey } from "../keys/keyring.ts";
+import type { Keyring, SecretKey } from "../keys/keyring.ts";
 
 /** `reason` is for the holder of the key and the operator; a client that presents the token gets only the code. */
 export class TokenRefusal {
@@ -24,11 +24,15 @@ export class TokenRefusal {
     readonly known: KnownOfClient = {},
   ) {}
 
+  /** The same refusal, of a client of which this is known. */
+  with(known: KnownOfClient): TokenRefusal {
+    const { code, reason, check, mayBeStale, extraRequests, retryAfterSeconds } = this;
+    return new TokenRefusal(code, reason, check, mayBeStale, extraRequests, retryAfterSeconds, known);
+  }
+
   /** The same refusal of a token that names this key. `sub` is given only if the token's signature is good. */
   of(key: SecretKey, sub?: unknown): TokenRefusal {
-    const { code, reason, check, mayBeStale, extraRequests, retryAfterSeconds } = this;
-    const known = { app: key.app, keyId: key.id, ...(isPeerId(sub) && { peerId: sub }) };
-    return new TokenRefusal(code, reason, check, mayBeStale, extraRequests, retryAfterSeconds, known);
+    return this.with({ app: key.app, keyId: key.id, ...(isPeerId(sub) && { peerId: sub }) });
   }
 }
 
@@ -37,6 +41,16 @@ export interface KnownOfClient {
   readonly app?: AppId;
   readonly keyId?: string;
   readonly peerId?: string;
+  /** The key is revoked. The client gets the same answer as for an unknown key. */
+  readonly isRevoked?: true;
+  /** What a client that belongs to no application has sent instead of a known key (tokens/offered.ts). */
+  readonly offered?: string;
+}
+
+/** What is known of a client whose key is not live. `offered`: only for an unknown one. */
+export function knownByKey(keyId: string, keyring: Keyring, offered: string): KnownOfClient {
+  const app = keyring.revoked.appOf(keyId);
+  return app === undefined ? { offered } : { app, keyId, isRevoked: true };
 }
 
 export const invalid = (check: TokenCheck, reason: string): TokenRefusal =>

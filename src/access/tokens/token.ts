@@ -26,7 +26,8 @@ import {
   TOKEN_SKEW_SECONDS,
 } from "../limits.ts";
 import { isSignedBy, type ParsedJws, parseJws, payloadOf, signJws } from "./jws.ts";
-import { expired, inDebt, invalid, possiblyStale, TokenRefusal } from "./token-refusal.ts";
+import { offeredToken } from "./offered.ts";
+import { expired, inDebt, invalid, knownByKey, possiblyStale, TokenRefusal } from "./token-refusal.ts";
 
 export interface Claims {
   readonly sub: string;
@@ -95,9 +96,10 @@ export function verifyToken(
   rate?: KeyRate,
 ): VerifiedToken | TokenRefusal {
   const parsed = parseToken(token);
-  if (parsed instanceof TokenRefusal) return parsed;
-  const key = findKey(parsed.header.kid, keyring);
-  if (key instanceof TokenRefusal) return key;
+  if (parsed instanceof TokenRefusal) return parsed.with({ offered: offeredToken(token) });
+  const { kid } = parsed.header;
+  const key = findKey(kid, keyring);
+  if (key instanceof TokenRefusal) return key.with(knownByKey(String(kid), keyring, offeredToken(token, kid)));
   const secret = verifySignature(parsed, key, nowMs);
   if (secret instanceof TokenRefusal) return secret.of(key);
   const payload = parsePayload(payloadOf(parsed) ?? "");

@@ -21,6 +21,9 @@ interface EmitterParts {
   readonly faults: FaultLog;
 }
 
+/** Also the answers to a revoked key. Bound: never changes. */
+const OF_UNKNOWN_KEY: ReadonlySet<string> = new Set<Code>(["unauthorized", "invalid_token"]);
+
 export class Emitter {
   /** Whether there is a listener is checked before `published` and `sent`, which happen with every frame. */
   readonly events: RealtimeEvents;
@@ -48,13 +51,14 @@ export class Emitter {
     }
   }
 
-  /** `origin`: as the client has sent it. */
-  refused(code: ConnectRefusal, known: KnownOfClient, client: Address, origin: string | null = null): void {
-    const { app, keyId, peerId } = known;
+  /** `answered`: what the client gets. `origin`: as the client has sent it. */
+  refused(answered: ConnectRefusal, known: KnownOfClient, client: Address, origin: string | null = null): void {
+    const { app, keyId, peerId, offered } = known;
+    const code = known.isRevoked && OF_UNKNOWN_KEY.has(answered) ? "key_revoked" : answered;
     (app === undefined ? this.traffic.unknown : this.traffic.of(app)).refused(code);
     if (app !== undefined && keyId !== undefined) this.traffic.keys.of(app, keyId).refusedInAll++;
     this.recorder.refused(code, known);
-    const refused = { code, app, keyId, peerId, address: addressText(client), origin };
+    const refused = { code, app, keyId, peerId, offered, address: addressText(client), origin };
     this.refusals.connect(refused);
     this.report((listener) => listener.refused(refused));
   }

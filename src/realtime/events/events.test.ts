@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { signToken } from "../../access/tokens/token.ts";
 import { KICKED } from "../../protocol/close.ts";
 import { Problem } from "../../protocol/codes.ts";
+import { Traffic } from "../../telemetry/traffic.ts";
 import type { SocketData } from "../frames/socket-handlers.ts";
 import { Heard } from "../testing/heard.ts";
 import {
@@ -15,7 +16,9 @@ import {
   World,
   type WorldOptions,
 } from "../testing/kit.ts";
+import { Emitter } from "./emitter.ts";
 import type { RealtimeListener } from "./events.ts";
+import { Refusals } from "./refusals.ts";
 
 function heardWorld(options?: WorldOptions): { world: World; heard: Heard } {
   const world = new World(options);
@@ -203,6 +206,33 @@ describe("a refused connect is reported", () => {
       `refuse token_expired app ${SECRET_KEY} ann 203.0.113.7`,
       `refuse invalid_token app ${SECRET_KEY} - 203.0.113.7`,
     ]);
+  });
+
+  test("with a revoked key, or a token that it signed, for the application of the key", () => {
+    const { world, heard } = heardWorld();
+    const token = tokenOf(world, { sub: "ann", exp: Math.floor(world.clock.wallMs() / 1000) + 60 });
+    for (const key of [PUBLISHABLE_KEY, SECRET_KEY]) world.keys.editKey(key, { revoked: 1 });
+    refusal(world, `key=${PUBLISHABLE_KEY}`);
+    refusal(world, `token=${token}`);
+    expect(heard.take()).toEqual([
+      `refuse key_revoked app ${PUBLISHABLE_KEY} - 203.0.113.7`,
+      `refuse key_revoked app ${SECRET_KEY} - 203.0.113.7`,
+    ]);
+  });
+
+  test("with a revoked key, which is counted; an outage that prevents the check is not its fault", () => {
+    const { recorder, events } = new World().node.hub;
+    const [traffic, refusals] = [new Traffic(), new Refusals(() => 0)];
+    const emitter = new Emitter({ events, recorder, refusals, traffic, faults: { caught: () => undefined } });
+    const known = { app: APP, keyId: PUBLISHABLE_KEY, isRevoked: true } as const;
+    for (const code of ["unauthorized", "invalid_token", "internal_error"] as const)
+      emitter.refused(code, known, [127, 0, 0, 1]);
+    expect([...traffic.of(APP).refusals]).toEqual([
+      ["key_revoked", 2],
+      ["internal_error", 1],
+    ]);
+    expect([...traffic.unknown.refusals]).toEqual([]);
+    expect(traffic.keys.known(PUBLISHABLE_KEY)?.refusedInAll).toBe(3);
   });
 
   test("a blocked peer", async () => {

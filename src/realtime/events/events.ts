@@ -6,8 +6,12 @@ import type { AppId, SpaceId } from "../../base/ids.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { Connection } from "../state/connection.ts";
 
-/** `over_concurrent`: the application has as many connections as its plan allows. The client gets the close code 4010. */
-export type ConnectRefusal = Code | "over_concurrent";
+/**
+ * `over_concurrent`: the application has as many connections as its plan allows; the client gets the close code 4010. `key_revoked`: its key is
+ * revoked; the client gets `unauthorized`, or `invalid_token` for a token, as with an unknown key.
+ */
+export const OPERATOR_CODES = ["over_concurrent", "key_revoked"] as const;
+export type ConnectRefusal = Code | (typeof OPERATOR_CODES)[number];
 
 /** A connect that was refused. What the check had not found out yet is absent. Never holds the credential. */
 export interface RefusedConnect {
@@ -15,6 +19,8 @@ export interface RefusedConnect {
   readonly app: AppId | undefined;
   readonly keyId: string | undefined;
   readonly peerId: string | undefined;
+  /** Instead of a known key or token; see access/tokens/offered.ts. */
+  readonly offered: string | undefined;
   readonly address: string;
   /** As the client has sent it: of any length, and with anything in it. */
   readonly origin: string | null;

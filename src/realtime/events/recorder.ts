@@ -12,7 +12,7 @@ import { type Connection, connectionId, nextConnectionNumber } from "../state/co
 import type { Spaces } from "../state/spaces.ts";
 import { EndedConnections } from "./ended-connections.ts";
 import { ENTRY_BYTES, EventRing, NAMES_MAX_BYTES, nameBytes, RING_ENTRIES_MAX } from "./event-ring.ts";
-import type { ConnectRefusal } from "./events.ts";
+import { type ConnectRefusal, OPERATOR_CODES } from "./events.ts";
 
 /** Lifecycle events that are shown per connection. */
 const SHOWN_PER_CONNECTION = 32;
@@ -28,7 +28,7 @@ export const MEMORY_MAX_BYTES = RING_ENTRIES_MAX * ENTRY_BYTES + NAMES_MAX_BYTES
 
 const KINDS = ["connect", "refuse", "subscribe", "unsubscribe", "error", "close", "state", "renew"] as const;
 const [CONNECT, REFUSE, SUBSCRIBE, UNSUBSCRIBE, ERROR, CLOSE, STATE, RENEW] = [0, 1, 2, 3, 4, 5, 6, 7];
-const CODE_NAMES: readonly string[] = [...Object.keys(CODES), "over_concurrent"];
+const CODE_NAMES: readonly string[] = [...Object.keys(CODES), ...OPERATOR_CODES];
 const CODE_NUMBERS: ReadonlyMap<string, number> = new Map(CODE_NAMES.map((code, i) => [code, i]));
 
 export interface RecordedEvent {

@@ -3,7 +3,15 @@ import type { AppId } from "../../base/ids.ts";
 import { anAppId } from "../../base/testing/ids.ts";
 import { fakeConnection } from "../testing/tail-cluster.ts";
 import type { RefusedConnect } from "./events.ts";
-import { REFUSAL_APPS_MAX, REFUSALS_KEPT_MS, REFUSALS_PER_APP_MAX, type Refusal, Refusals } from "./refusals.ts";
+import {
+  OFFERED_OTHERS,
+  OFFERED_PER_ADDRESS_MAX,
+  REFUSAL_APPS_MAX,
+  REFUSALS_KEPT_MS,
+  REFUSALS_PER_APP_MAX,
+  type Refusal,
+  Refusals,
+} from "./refusals.ts";
 
 const SHOP = anAppId("shop");
 const OTHER = anAppId("other");
@@ -17,6 +25,7 @@ function scene() {
       app,
       keyId: undefined,
       peerId: undefined,
+      offered: undefined,
       address: "192.0.2.9",
       origin: null,
       ...fields,
@@ -88,6 +97,18 @@ describe("refusals", () => {
     expect(of(anAppId("a0"))).toMatchObject([{ count: 2 }]);
     expect(of(anAppId("a1"))).toEqual([]);
     expect(of()).toHaveLength(REFUSAL_APPS_MAX);
+  });
+
+  test("of several unknown keys from one address are rows of their own, up to five; the others are one row", () => {
+    const { connect, of } = scene();
+    connect(undefined, { address: "192.0.2.1", offered: "pk_live_00000000…" });
+    for (let i = 0; i < 3 * REFUSALS_PER_APP_MAX; i++) connect(undefined, { offered: `pk_live_${i}…` });
+    connect(undefined, { offered: "pk_live_0…" });
+    const rows = of(null).map(({ offered, count }) => [offered, count]);
+    expect(rows).toHaveLength(OFFERED_PER_ADDRESS_MAX + 2);
+    expect(rows[0]).toEqual(["pk_live_00000000…", 1]);
+    expect(rows.at(-1)).toEqual(["pk_live_0…", 2]);
+    expect(rows.at(-2)).toEqual([OFFERED_OTHERS, 3 * REFUSALS_PER_APP_MAX - OFFERED_PER_ADDRESS_MAX]);
   });
 
   test("are forgotten a day after they last happened", () => {

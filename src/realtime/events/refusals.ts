@@ -5,10 +5,14 @@
 import type { AppId } from "../../base/ids.ts";
 import { type Code, wireCode } from "../../protocol/codes.ts";
 import type { Connection } from "../state/connection.ts";
-import type { ConnectRefusal, RefusedConnect } from "./events.ts";
+import { type ConnectRefusal, OPERATOR_CODES, type RefusedConnect } from "./events.ts";
 
 /** Refused connects of an application, and as many refused frames. */
 export const REFUSALS_PER_APP_MAX = 100;
+/** Unknown credentials from one address that are rows of their own: who tries many must not push out the mistakes of others. */
+export const OFFERED_PER_ADDRESS_MAX = 5;
+/** In place of further ones. */
+export const OFFERED_OTHERS = "others";
 /** Applications with refusals on a node. */
 export const REFUSAL_APPS_MAX = 100;
 /** The longest range of the charts, which have their numbers. */
@@ -21,6 +25,7 @@ interface RefusalFields {
   readonly app?: AppId | undefined;
   readonly keyId?: string | undefined;
   readonly peerId?: string | undefined;
+  readonly offered?: string | undefined;
   readonly channel?: string | undefined;
   readonly origin?: string | undefined;
   readonly address?: string | undefined;
@@ -43,18 +48,22 @@ export function shownOrigin(sent: string | null): string | undefined {
   return new URL(sent).origin === sent ? sent : undefined;
 }
 
-export const shownCode = (code: ConnectRefusal): string => (code === "over_concurrent" ? code : wireCode(code));
+const isOfOperators = (code: ConnectRefusal): code is (typeof OPERATOR_CODES)[number] =>
+  OPERATOR_CODES.some((one) => one === code);
+
+export const shownCode = (code: ConnectRefusal): string => (isOfOperators(code) ? code : wireCode(code));
 
 /** None of these has a line break: names and codes have no control characters, and origins and addresses are written by us. */
-const nameOf = ({ code, keyId, peerId, channel, origin, address }: RefusalFields): string =>
-  [code, keyId, peerId, channel, origin, address].join("\n");
+const nameOf = ({ code, keyId, peerId, offered, channel, origin, address }: RefusalFields): string =>
+  [code, keyId, peerId, offered, channel, origin, address].join("\n");
 
 class Recent {
   /** The newest last. Bound: REFUSALS_PER_APP_MAX; the one that has not happened for longest is forgotten. */
   private readonly byName = new Map<string, Refusal>();
 
-  note(fields: RefusalFields, nowMs: number, number: number): void {
+  note(sent: RefusalFields, nowMs: number, number: number): void {
     this.forgetOld(nowMs);
+    const fields = this.isOneTooMany(sent) ? { ...sent, offered: OFFERED_OTHERS } : sent;
     const name = nameOf(fields);
     const known = this.byName.get(name);
     if (known) {
@@ -68,6 +77,14 @@ class Recent {
     const [oldest] = this.byName.keys();
     if (oldest !== undefined && this.byName.size >= REFUSALS_PER_APP_MAX) this.byName.delete(oldest);
     this.byName.set(name, { ...fields, firstMs: nowMs, lastMs: nowMs, count: 1, number });
+  }
+
+  private isOneTooMany(sent: RefusalFields): boolean {
+    if (sent.offered === undefined || this.byName.has(nameOf(sent))) return false;
+    let ofAddress = 0;
+    for (const { address, offered } of this.byName.values())
+      if (address === sent.address && offered !== undefined) ofAddress++;
+    return ofAddress >= OFFERED_PER_ADDRESS_MAX;
   }
 
   all(nowMs: number): Iterable<Refusal> {
@@ -106,8 +123,9 @@ export class Refusals {
 
   constructor(private readonly wallMs: () => number) {}
 
-  connect({ code, app, keyId, peerId, address, origin }: RefusedConnect): void {
-    this.note({ kind: "refuse", code: shownCode(code), app, keyId, peerId, origin: shownOrigin(origin), address });
+  connect({ code, app, keyId, peerId, offered, address, origin }: RefusedConnect): void {
+    const fields = { app, keyId, peerId, offered, origin: shownOrigin(origin), address };
+    this.note({ kind: "refuse", code: shownCode(code), ...fields });
   }
 
   frame({ peer, peerId, keyId }: Connection, code: Code, channel: string | undefined): void {

@@ -23,7 +23,14 @@ test("each event has its kind, where it happened, and what it is about", async (
   const { cluster, reader, listener } = await scene();
   const ann = fakeConnection(A1, "ann");
   listener.connected(ann);
-  const unknown = { code: "crash", app: undefined, keyId: undefined, peerId: undefined, address: "192.0.2.9" } as const;
+  const unknown = {
+    code: "crash",
+    app: undefined,
+    keyId: undefined,
+    peerId: undefined,
+    offered: undefined,
+    address: "192.0.2.9",
+  } as const;
   for (const origin of [null, "https://shop.example", "https://shop.example/?token=secret", "secret"])
     listener.refused({ ...unknown, origin });
   listener.subscribed(ann, "chat/1");

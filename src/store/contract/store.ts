@@ -126,12 +126,17 @@ export interface Revisions {
   readonly server?: string;
 }
 
+/** A node knows the application of this many revoked keys, the last revoked of all applications. */
+export const REVOKED_KEYS_KNOWN_MAX = 1000;
+
 export interface Snapshot {
   readonly revision: number;
   /** Live applications, live keys, and the secrets of those keys, newest first. */
   readonly apps: readonly AppRow[];
   readonly keys: readonly KeyRow[];
   readonly secrets: readonly SecretRow[];
+  /** Keys of live applications that were revoked, the last first. Bound: REVOKED_KEYS_KNOWN_MAX. */
+  readonly revokedKeys: readonly Pick<KeyRow, "id" | "app">[];
   /** Live operators, and all sessions of the dashboard. */
   readonly operators: readonly OperatorRow[];
   readonly sessions: readonly SessionRow[];

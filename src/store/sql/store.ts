@@ -1,8 +1,18 @@
 /** The store on SQL, with statements that SQLite and PostgreSQL both accept. What differs is in open.ts and engines/. */
 import { randomUUID } from "node:crypto";
-import type { AppId } from "../../base/ids.ts";
+import { type AppId, asAppId } from "../../base/ids.ts";
 import type { EarlierLease, Leases } from "../contract/leases.ts";
-import type { AppRow, BlockRow, Change, Revisions, Snapshot, Store, UsageRow, UsageWrite } from "../contract/store.ts";
+import {
+  type AppRow,
+  type BlockRow,
+  type Change,
+  REVOKED_KEYS_KNOWN_MAX,
+  type Revisions,
+  type Snapshot,
+  type Store,
+  type UsageRow,
+  type UsageWrite,
+} from "../contract/store.ts";
 import { type Database, OneConnection } from "../engines/database.ts";
 import { longReads } from "../engines/long-reads.ts";
 import {
@@ -105,6 +115,9 @@ export class SqlStore extends SqlReads implements Store {
       const keys: DbRow[] = await tx`SELECT * FROM keys WHERE revoked IS NULL`;
       const secrets: DbRow[] = await tx`
         SELECT s.* FROM key_secrets s JOIN keys k ON k.id = s.key_id WHERE k.revoked IS NULL ORDER BY s.key_id, s.seq DESC`;
+      const revokedKeys: DbRow[] = await tx`
+        SELECT k.id, k.app FROM keys k JOIN apps a ON a.id = k.app WHERE k.revoked IS NOT NULL AND a.deleted IS NULL
+        ORDER BY k.revoked DESC, k.id LIMIT ${REVOKED_KEYS_KNOWN_MAX}`;
       const operators: DbRow[] = await tx`SELECT * FROM operators WHERE revoked IS NULL`;
       const sessions: DbRow[] = await tx`SELECT * FROM dashboard_sessions`;
       const webhooks: DbRow[] = await tx`
@@ -116,6 +129,7 @@ export class SqlStore extends SqlReads implements Store {
         apps: apps.map(toApp),
         keys: keys.map(toKey),
         secrets: secrets.map(toSecret),
+        revokedKeys: revokedKeys.map(({ id, app }) => ({ id: String(id), app: asAppId(String(app)) })),
         operators: operators.map(toOperator),
         sessions: sessions.map(toSession),
         webhooks: webhooks.map(toWebhook),

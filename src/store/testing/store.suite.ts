@@ -112,6 +112,28 @@ export function storeSuite(newPlace: NewPlace, { isSample = false } = {}): void 
       await store.close();
     });
 
+    test("revoked keys are in the snapshot with their application, the last first, while that exists", async () => {
+      const { store } = await filled();
+      await store.change(async (change) => {
+        await change.putApp(app("b"));
+        for (const [id, revoked] of [
+          ["first", 7],
+          ["last", 9],
+        ] as const)
+          await change.putKey(key(id, { revoked }));
+        await change.putKey(key("other", { app: anAppId("b"), revoked: 8 }));
+      });
+      const of = async (): Promise<unknown> => (await store.snapshot()).revokedKeys;
+      const [first, last] = [
+        { id: "first", app: A },
+        { id: "last", app: A },
+      ];
+      expect(await of()).toEqual([last, { id: "other", app: anAppId("b") }, first]);
+      await store.change((change) => change.putApp(app("b", { deleted: 10 })));
+      expect(await of()).toEqual([last, first]);
+      await store.close();
+    });
+
     test("of deleted applications and revoked keys are not in the snapshot, and the name can be reused", async () => {
       const { store } = await filled();
       await store.change(async (change) => {

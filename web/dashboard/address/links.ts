@@ -8,7 +8,11 @@ export const channelPage = (app: string, channel: string): string => ofApp(app, 
 export const peersPage = (app: string, search = ""): string => ofApp(app, `peers${query({ search })}`);
 export const peerPage = (app: string, peer: string): string => ofApp(app, `peers/${segment(peer)}`);
 export const keysPage = (app: string): string => ofApp(app, "keys");
-export const keyPage = (app: string, key: string): string => ofApp(app, `keys/${segment(key)}`);
+/** With the form for a new one. */
+export const newKeyPage = (app: string): string => ofApp(app, `keys${query({ create: "1" })}`);
+/** `edit`: with the form open. */
+export const keyPage = (app: string, key: string, edit?: "edit"): string =>
+  ofApp(app, `keys/${segment(key)}${query({ edit: edit && "1" })}`);
 export const rulesPage = (app: string, channel = ""): string => ofApp(app, `rules${query({ channel })}`);
 export const streamsPage = (app: string): string => ofApp(app, "streams");
 export const streamPage = (app: string, channel: string): string => ofApp(app, `streams/${segment(channel)}`);

@@ -273,6 +273,8 @@ export interface Refusal {
   readonly appName?: string;
   readonly keyId?: string;
   readonly peerId?: string;
+  /** What was sent instead of a known key or token; only without `app`. */
+  readonly offered?: string;
   readonly channel?: string;
   readonly origin?: string;
   readonly address?: string;

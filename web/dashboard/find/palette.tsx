@@ -145,7 +145,7 @@ function Search() {
     ...matches(actions(app), wanted, ({ title }) => title).map(actionPick),
     ...[...(wanted === "" ? [] : applications), ...things].map(pickOf),
   ];
-  // Whoever is looked for here and not found may be a client that cannot connect.
+  // What is looked for and not found may be a client that cannot connect.
   const isNowhere = hits.length === 0 && app !== undefined && !isSearching && problem === "";
   const picks = isNowhere ? [pickOf(refusalsOf(name))] : hits;
   return (

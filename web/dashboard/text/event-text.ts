@@ -59,6 +59,7 @@ const CLOSINGS: Readonly<Record<number, string>> = {
 /** What a code means; undefined if it is unknown. */
 export function meaningOf(code: string | number | undefined): string | undefined {
   if (typeof code === "number") return CLOSINGS[code];
+  if (code === "key_revoked") return "The key is revoked.";
   if (code === "over_concurrent") return "The application has as many connections as its plan allows.";
   return code !== undefined && Object.hasOwn(REALTIME_CODES, code)
     ? REALTIME_CODES[code as keyof typeof REALTIME_CODES].text

@@ -25,7 +25,9 @@ test("what was refused is listed, with how often, and filters choose from it", a
     / 2 +connect +origin_not_allowed +shop +pk_live_\w+ .*127\.0\.0\.1 on https:\/\/elsewhere\.example/,
   );
   expect(more).toEqual([]);
-  const unknown = { kind: "refuse", code: "unauthorized", count: 1, origin: "https://shop.example" };
+  const offered = "malformed pk_live_…, 15 characters";
+  const unknown = { kind: "refuse", code: "unauthorized", count: 1, offered, origin: "https://shop.example" };
+  expect((await run("refusals --unknown")).stdout).toContain(offered);
   expect(await jsonLines("refusals --unknown")).toMatchObject([unknown]);
   expect(await jsonLines("refusals --code origin_not_allowed --kind connect")).toMatchObject([{ keyId, count: 2 }]);
   expect(await jsonLines("refusals --from elsewhere")).toMatchObject([{ keyId, count: 2 }]);
@@ -33,6 +35,16 @@ test("what was refused is listed, with how often, and filters choose from it", a
   const { stderr } = await run("refusals --limit 1");
   const next = /^More entries: --after (\S+)$/m.exec(stderr)?.[1];
   expect(await jsonLines(`refusals --limit 1 --after ${next}`)).toMatchObject([{ keyId }]);
+});
+
+test("a client that still connects with a revoked key is listed with its application and that key", async () => {
+  const { keyId } = await json<{ keyId: string }>(
+    "keys create --app shop --type publishable --channels news --actions subscribe --origins *",
+  );
+  await json(`keys revoke ${keyId} --yes`);
+  expect((await fetch(`${cli.server.url}/v1?key=${keyId}`)).status).toBe(401);
+  expect((await run("refusals --app shop")).stdout).toMatch(new RegExp(` connect +key_revoked +shop +${keyId} `));
+  expect(await jsonLines("refusals --code key_revoked")).toMatchObject([{ keyId, appName: "shop" }]);
 });
 
 test.each([

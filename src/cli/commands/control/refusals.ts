@@ -15,6 +15,8 @@ interface Refusal {
   readonly appName?: string;
   readonly keyId?: string;
   readonly peerId?: string;
+  /** In place of `keyId`, for unknown credentials. */
+  readonly offered?: string;
   readonly channel?: string;
   readonly origin?: string;
   readonly address?: string;
@@ -50,17 +52,19 @@ export async function refusals(input: Input): Promise<CommandResult> {
   const notes = isComplete ? [] : ["A node did not respond: its part is missing."];
   if (data.length === 0) return { value: data, text: "", notes: [...notes, "No refusals match in the last 24 hours."] };
   if (next !== null) notes.push(`More entries: --after ${next}`);
-  const rows = data.map(({ last, count, kind, code, app, appName, keyId, peerId, channel, origin, address }) => [
-    time(last),
-    count,
-    kind === "refuse" ? "connect" : "frame",
-    code,
-    app === undefined ? "(unknown)" : (appName ?? app),
-    keyId,
-    peerId,
-    channel,
-    [address, origin].filter(Boolean).join(" on "),
-  ]);
+  const rows = data.map(
+    ({ last, count, kind, code, app, appName, keyId, offered, peerId, channel, origin, address }) => [
+      time(last),
+      count,
+      kind === "refuse" ? "connect" : "frame",
+      code,
+      app === undefined ? "(unknown)" : (appName ?? app),
+      keyId ?? offered,
+      peerId,
+      channel,
+      [address, origin].filter(Boolean).join(" on "),
+    ],
+  );
   return {
     value: data,
     text: table(["LAST", "TIMES", "WHAT", "CODE", "APP", "KEY", "PEER", "CHANNEL", "FROM"], rows),

@@ -41,7 +41,11 @@ const refusal = lazily(() =>
   z
     .object({
       kind: z.enum(REFUSAL_KINDS).describe("As in the tail: refuse is a connect, error a frame"),
-      code: z.string().describe("The error code, or over_concurrent"),
+      code: z
+        .string()
+        .describe(
+          "The error code; over_concurrent; or key_revoked, for which the client gets unauthorized, or invalid_token with a token",
+        ),
       count: z.int().describe("How often the same was refused on this node"),
       first: unixSeconds(),
       last: unixSeconds(),
@@ -49,6 +53,12 @@ const refusal = lazily(() =>
       appName: z.string().optional().describe("Its name; absent for a deleted application"),
       keyId: z.string().optional(),
       peerId: z.string().optional(),
+      offered: z
+        .string()
+        .optional()
+        .describe(
+          "Only without app: what the client sent instead of a known key or token. Of an id its beginning, of anything else only its kind and length",
+        ),
       channel: z.string().optional().describe("Only of frames"),
       origin: z.string().optional().describe("The origin of the web page, only of connects"),
       address: z.string().optional().describe("The client's, only of connects"),

@@ -84,7 +84,7 @@ const ofNode = lazily(() =>
     byReason: z
       .record(z.string().max(NAME_MAX_CHARS), values())
       .refine((reasons) => Object.keys(reasons).length <= REASONS_MAX, "has too many reasons")
-      .describe("Only of refusals: the same by error code, or over_concurrent.")
+      .describe("Only of refusals: the same by error code, over_concurrent, or key_revoked.")
       .optional(),
   }),
 );

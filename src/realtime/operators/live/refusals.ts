@@ -11,6 +11,7 @@ import { LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
 
 const APP_MAX_CHARS = 128;
 const CODE_MAX_CHARS = 64;
+const OFFERED_MAX_CHARS = 128;
 
 export const REFUSAL_KINDS = ["refuse", "error"] as const;
 
@@ -36,6 +37,7 @@ const line = lazily(() =>
     app: app().optional(),
     keyId: z.string().max(256).optional(),
     peerId: z.string().max(PEER_ID_MAX_CHARS).optional(),
+    offered: z.string().max(OFFERED_MAX_CHARS).optional(),
     channel: z.string().max(CHANNEL_MAX_BYTES).optional(),
     origin: z.string().max(ORIGIN_MAX_CHARS).optional(),
     address: z.string().max(64).optional(),

@@ -1,5 +1,5 @@
 /** A refusal as the dashboard knows it, without what the client sent, and what refusals usually come from. */
-import { peerPage } from "../../address/links.ts";
+import { newKeyPage, peerPage } from "../../address/links.ts";
 import { segment } from "../../api/client.ts";
 import { nowSeconds } from "../../api/now.ts";
 import type { App, PeerDetail } from "../../api/types.ts";
@@ -7,7 +7,6 @@ import { useLive } from "../../live/live.ts";
 import { isBlocked, refusalOf } from "../../text/event-text.ts";
 import { clock, day, duration } from "../../text/format.ts";
 import { Notice } from "../../ui/notice.tsx";
-import { Card } from "../../ui/page.tsx";
 
 interface RefusalProps {
   readonly app: App | undefined;
@@ -34,14 +33,29 @@ export function Refusal({ app, known }: RefusalProps) {
             Peer <code>{peer}</code>.{" "}
           </>
         )}
+        {code === "key_revoked" && <RevokedAdvice app={app} />}
         {isOfBlock ? <BlockAdvice app={app} peer={peer ?? ""} /> : MISTAKES.find(([one]) => one === code)?.[1]}
       </p>
-      {!isOfBlock && publicId(known.get("key")) === "" && (
+      {!isOfBlock && code !== "key_revoked" && publicId(known.get("key")) === "" && (
         <p>For every check, paste the token of the client and click Explain.</p>
       )}
     </Notice>
   );
 }
+
+const RevokedAdvice = ({ app }: { readonly app: App | undefined }) => (
+  <>
+    The client gets <code>unauthorized</code>, or <code>invalid_token</code> for a token. A revoked key cannot be
+    restored
+    {app ? (
+      <>
+        : <a href={newKeyPage(app.name)}>create another key</a> and give that to the client.
+      </>
+    ) : (
+      "."
+    )}
+  </>
+);
 
 function BlockAdvice({ app, peer }: { readonly app: App | undefined; readonly peer: string }) {
   const { data } = useLive<PeerDetail>(app && `/apps/${segment(app.name)}/peers/${segment(peer)}`);
@@ -71,13 +85,23 @@ const MISTAKES = [
     "token_expired",
     "By default, tokens are valid for an hour. A client that reconnects needs a new one each time. If it was new, check the clock of your backend.",
   ],
-  ["invalid_token", "It was signed with another key's secret, or asks for channels that its key does not cover."],
+  [
+    "invalid_token",
+    "It was signed with another key's secret, or with a key that was revoked, or it asks for channels that its key does not cover.",
+  ],
   ["channel_not_authorized", <ChannelAdvice key="channel" />],
-  ["unauthorized", "A secret key's id in place of a publishable one, or a key that was revoked."],
+  [
+    "unauthorized",
+    "The key is mistyped or incomplete, or belongs to another Parley server. Or the client sends no key at all, a secret key's id, or a key that was revoked.",
+  ],
 ] as const;
 
-export const UsualMistakes = () => (
-  <Card title="Common mistakes">
+/** Closed beside a refusal that is known: that one says what it comes from. */
+export const UsualMistakes = ({ isOpen }: { readonly isOpen: boolean }) => (
+  <details class="card mistakes-card" open={isOpen}>
+    <summary>
+      <h2>Common mistakes</h2>
+    </summary>
     <dl class="mistakes">
       {MISTAKES.map(([code, text]) => (
         <div key={code}>
@@ -88,5 +112,5 @@ export const UsualMistakes = () => (
         </div>
       ))}
     </dl>
-  </Card>
+  </details>
 );

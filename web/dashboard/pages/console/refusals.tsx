@@ -14,7 +14,7 @@ import { ListFoot } from "../../ui/list-foot.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Name, NamedId, Time } from "../../ui/values.tsx";
+import { Name, Time } from "../../ui/values.tsx";
 import { NotFound } from "../not-found.tsx";
 
 const KINDS = [
@@ -60,7 +60,34 @@ const APPLICATION: Column<Refusal> = {
     ),
 };
 
-const columnsOf = (isOfApp: boolean, labels: Labels): readonly Column<Refusal>[] => [
+const WHY: Column<Refusal> = {
+  title: "Explain",
+  rem: 5,
+  cell: (row) => (
+    <a class="why" href={whyOf(row)}>
+      Why?
+    </a>
+  ),
+};
+
+const PEER: Column<Refusal> = {
+  title: "Peer",
+  width: 11,
+  isMedium: true,
+  value: ({ peerId }) => peerId,
+  cell: ({ appName, peerId }) => linked(appName, peerId, peerPage),
+};
+
+const CHANNEL: Column<Refusal> = {
+  title: "Channel",
+  width: 11,
+  isMinor: true,
+  value: ({ channel }) => channel,
+  cell: ({ appName, channel }) => linked(appName, channel, channelPage),
+};
+
+/** Peers and channels only where a row has one: the others need the room. */
+const columnsOf = (isOfApp: boolean, labels: Labels, rows: readonly Refusal[]): readonly Column<Refusal>[] => [
   {
     title: "Last",
     rem: 7.25,
@@ -82,7 +109,8 @@ const columnsOf = (isOfApp: boolean, labels: Labels): readonly Column<Refusal>[]
       <>
         <Time at={row.last} />
         {row.count > 1 && `, ${whole(row.count)} times`}
-        {aboutOf(row) && ` · ${aboutOf(row)}`}
+        {nameOfKey(row, labels) && ` · ${nameOfKey(row, labels)}`}
+        <div class="third-line">{[fromOf(row), row.channel, row.peerId].filter(Boolean).join(" · ")}</div>
       </>
     ),
   },
@@ -91,23 +119,10 @@ const columnsOf = (isOfApp: boolean, labels: Labels): readonly Column<Refusal>[]
     title: "Key",
     isMinor: true,
     value: ({ keyId }) => keyId,
-    cell: ({ appName, keyId }) =>
-      keyId !== undefined && <NamedId id={keyId} href={appName && keyPage(appName, keyId)} name={labels.get(keyId)} />,
+    cell: (row) => <KeyOf row={row} labels={labels} />,
   },
-  {
-    title: "Peer",
-    width: 11,
-    isMedium: true,
-    value: ({ peerId }) => peerId,
-    cell: ({ appName, peerId }) => linked(appName, peerId, peerPage),
-  },
-  {
-    title: "Channel",
-    width: 11,
-    isMinor: true,
-    value: ({ channel }) => channel,
-    cell: ({ appName, channel }) => linked(appName, channel, channelPage),
-  },
+  ...(rows.some(({ peerId }) => peerId !== undefined) ? [PEER] : []),
+  ...(rows.some(({ channel }) => channel !== undefined) ? [CHANNEL] : []),
   { title: "From", isMedium: true, value: fromOf, cell: (row) => fromOf(row) && <From of={row} /> },
   {
     title: "Times",
@@ -117,11 +132,35 @@ const columnsOf = (isOfApp: boolean, labels: Labels): readonly Column<Refusal>[]
     value: ({ count }) => count,
     cell: ({ count }) => whole(count),
   },
-  { title: "Explain", rem: 5, cell: (row) => <a href={whyOf(row)}>Why?</a> },
+  WHY,
 ];
 
-/** What says most about it, where there is room for one thing. */
-const aboutOf = (row: Refusal): string | undefined => row.channel ?? row.peerId ?? fromOf(row);
+/** What people call the key; of an unknown one, what was sent. */
+const nameOfKey = ({ keyId, offered }: Refusal, labels: Labels): string | undefined =>
+  keyId === undefined ? offered : (labels.get(keyId) ?? keyId);
+
+function KeyOf({ row, labels }: { readonly row: Refusal; readonly labels: Labels }) {
+  const { appName, keyId, offered } = row;
+  const name = nameOfKey(row, labels);
+  if (name === undefined) return null;
+  if (keyId === undefined)
+    return (
+      <span class="muted" title={offered}>
+        {offered}
+      </span>
+    );
+  return (
+    <span title={keyId}>
+      {appName === undefined ? (
+        name
+      ) : (
+        <a href={keyPage(appName, keyId)}>
+          <bdi>{name}</bdi>
+        </a>
+      )}
+    </span>
+  );
+}
 
 const From = ({ of: { origin, address } }: { readonly of: Refusal }) => (
   <span title={[origin, address].filter(Boolean).join(", from ")}>
@@ -132,6 +171,7 @@ const From = ({ of: { origin, address } }: { readonly of: Refusal }) => (
 const inFile = (columns: readonly Column<Refusal>[], labels: Labels): readonly CsvColumn<Refusal>[] => [
   ...columns.filter(({ title }) => title !== "From"),
   { title: "Label of the key", value: ({ keyId = "" }) => labels.get(keyId) },
+  { title: "Unknown credential", value: ({ offered }) => offered },
   { title: "Refused", value: whatOf },
   { title: "First", value: ({ first }) => first, isTime: true },
   { title: "Origin", value: ({ origin }) => origin },
@@ -139,8 +179,15 @@ const inFile = (columns: readonly Column<Refusal>[], labels: Labels): readonly C
   { title: "Node", value: ({ nodeId }) => nodeId },
 ];
 
-const keyOf = ({ nodeId, kind, app, code, keyId, peerId, channel, origin, address }: Refusal): string =>
-  [nodeId, kind, app, code, keyId, peerId, channel, origin, address].join("\n");
+const keyOf = ({ nodeId, kind, app, code, keyId, peerId, offered, channel, origin, address }: Refusal): string =>
+  [nodeId, kind, app, code, keyId, peerId, offered, channel, origin, address].join("\n");
+
+/** All are there: how often it happened, and in how many ways. */
+function sumOf(rows: readonly Refusal[]): string {
+  const times = rows.reduce((sum, { count }) => sum + count, 0);
+  const all = times === 1 ? "1 refusal" : `${whole(times)} refusals`;
+  return times === rows.length ? `${all}.` : `${all} in ${rows.length === 1 ? "1 row" : `${whole(rows.length)} rows`}.`;
+}
 
 export function Refusals({ at }: { readonly at: PageParameters }) {
   const app = currentApp.value;
@@ -166,7 +213,7 @@ export function Refusals({ at }: { readonly at: PageParameters }) {
   const labels: Labels = new Map(
     keys.data?.data.flatMap(({ keyId, label }) => (label === null ? [] : [[keyId, label] as const])),
   );
-  const columns = columnsOf(app !== undefined, labels);
+  const columns = columnsOf(app !== undefined, labels, rows ?? []);
   return (
     <Page
       title="Refusals"
@@ -218,7 +265,7 @@ export function Refusals({ at }: { readonly at: PageParameters }) {
         />
         <Text
           label="From"
-          placeholder="example.com or 192.0.2.1"
+          placeholder="example.com"
           value={given.get("from") ?? ""}
           onInput={(value) => setParameters({ from: value })}
         />
@@ -241,7 +288,7 @@ export function Refusals({ at }: { readonly at: PageParameters }) {
             loadMore={list.loadMore}
             empty={<Nothing isFiltered={isFiltered} />}
           />
-          <ListFoot list={list} what="different refusals" />
+          <ListFoot list={list} what="rows" all={sumOf(rows)} />
         </Card>
       )}
       {app && (

@@ -2,9 +2,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ACTIONS } from "../../../../src/protocol/actions.ts";
-import { keyPage } from "../../address/links.ts";
+import { keyPage, newKeyPage } from "../../address/links.ts";
 import { parameters } from "../../address/router.ts";
 import { post, query, segment } from "../../api/client.ts";
+import { mayChange } from "../../api/session.ts";
 import type { App, Check, Explanation, Key, List } from "../../api/types.ts";
 import { currentApp } from "../../live/apps.ts";
 import { useLive } from "../../live/live.ts";
@@ -25,6 +26,7 @@ const credentialOf = (text: string): object => (/^(pk|sk)_/.test(text) ? { key: 
 const WHOLE = [
   ["origin_not_allowed", "origin"],
   ["channel_not_authorized", "channel"],
+  ["key_revoked", "key"],
 ] as const;
 const is = (known: URLSearchParams, code: string, name: string): boolean =>
   known.get("code") === code && (known.get(name) ?? "") !== "";
@@ -93,19 +95,12 @@ export function WhyNot() {
             </div>
           </Form>
         </Card>
-        <div aria-live="polite" class="stack">
-          {!(isWhole && answer.value?.allowed === false) && <Refusal app={app} known={initial} />}
-          {answer.value ? (
-            <>
-              <Answer of={answer.value} />
-              {app && !answer.value.allowed && (
-                <KeyFacts app={app} keyId={publicId(credential.value.trim())} answer={answer.value} />
-              )}
-            </>
-          ) : (
-            <UsualMistakes />
-          )}
+        <div aria-live="polite" class="stack answer">
+          {/* About what led here, not about what is pasted now: one result at a time. */}
+          {!isAsked.value && answer.value?.allowed !== false && <Refusal app={app} known={initial} />}
+          {answer.value && <Answer of={answer.value} app={app} keyId={publicId(credential.value.trim())} />}
         </div>
+        {!answer.value && <UsualMistakes isOpen={!initial.has("code")} />}
       </div>
     </Page>
   );
@@ -164,34 +159,31 @@ function KeyChoice({ app, onChoose }: KeyChoiceProps) {
   );
 }
 
-interface KeyFactsProps {
-  readonly app: App;
-  readonly keyId: string;
-  readonly answer: Explanation;
-}
-
-/** What the key of the answer allows, and where that is changed. */
-function KeyFacts({ app, keyId, answer }: KeyFactsProps) {
-  const { data } = useLive<Key>(keyId === "" ? undefined : `/signalling/keys/${segment(keyId)}`);
-  if (!data || data.app !== app._id) return null;
-  const { label, allowedOrigins = [], channelPatterns } = data;
+/** What the key of a refused client allows: for the two checks that compare with it. */
+function KeyFacts({ app, of: key, check }: { readonly app: App; readonly of: Key; readonly check: string }) {
+  const { keyId, label, allowedOrigins = [], channelPatterns } = key;
   return (
     <Card title={`Key ${inText(label ?? keyId)}`}>
-      {refusingOf(answer)?.name === "channel" ? (
+      {check === "channel" ? (
         <p>
           Channels: <code>{channelPatterns.join(" ")}</code>. <ChannelAdvice />
         </p>
       ) : (
-        <p>
-          Allowed origins: {allowedOrigins.length === 0 ? "none" : <code>{allowedOrigins.join(" ")}</code>}. Add one
-          only if the page is yours.
-        </p>
+        <p>Allowed origins: {allowedOrigins?.length === 0 ? "none" : <code>{allowedOrigins?.join(" ")}</code>}.</p>
       )}
       <p>
-        <a href={keyPage(app.name, keyId)}>Open the key</a> to change it.
+        <a href={keyPage(app.name, keyId)}>Open the key</a> to see everything that it allows.
       </p>
     </Card>
   );
+}
+
+/** Leads to where the advice is followed. */
+function Remedy({ app, of: { keyId }, check }: { readonly app: App; readonly of: Key; readonly check: string }) {
+  if (!mayChange.value) return null;
+  if (check === "key") return <a href={newKeyPage(app.name)}>Create another key</a>;
+  if (check === "origin") return <a href={keyPage(app.name, keyId, "edit")}>Edit allowed origins</a>;
+  return check === "channel" ? <a href={keyPage(app.name, keyId, "edit")}>Edit channel patterns</a> : null;
 }
 
 const LOOKS: Readonly<Record<Check["result"], readonly [icon: string, style: string]>> = {
@@ -202,33 +194,50 @@ const LOOKS: Readonly<Record<Check["result"], readonly [icon: string, style: str
 
 const refusingOf = ({ checks }: Explanation): Check | undefined => checks.find(({ result }) => result === "refuses");
 
-function Answer({ of: explanation }: { readonly of: Explanation }) {
+interface AnswerProps {
+  readonly of: Explanation;
+  readonly app: App | undefined;
+  /** "" for a token. */
+  readonly keyId: string;
+}
+
+function Answer({ of: explanation, app, keyId }: AnswerProps) {
   const { checks, allowed } = explanation;
   const refusing = refusingOf(explanation);
+  const { data } = useLive<Key>(app === undefined || keyId === "" ? undefined : `/signalling/keys/${segment(keyId)}`);
+  const key = data?.app === app?._id ? data : undefined;
+  // People know the key by its label.
+  const named = (text: string): string => (key?.label ? text.replaceAll(keyId, `“${inText(key.label)}”`) : text);
+  const check = refusing?.name ?? "";
   return (
     <>
       <Notice kind={allowed ? "good" : "bad"}>
-        <strong>{allowed ? "Allowed: every check passes." : `Refused by the check “${refusing?.name}”.`}</strong>
-        {refusing?.hint && <p>{refusing.hint}</p>}
+        <strong>{allowed ? "Allowed: every check passes." : `Refused by the check “${check}”.`}</strong>
+        {refusing?.hint && (
+          <p>
+            {named(refusing.hint)} {app && key && <Remedy app={app} of={key} check={check} />}
+          </p>
+        )}
       </Notice>
       <Card title="Checks in order">
         <ol class="checks">
-          {checks.map((check) => {
-            const [icon, style] = LOOKS[check.result];
+          {checks.map(({ name, result, why }) => {
+            const [icon, style] = LOOKS[result];
             return (
-              <li key={check.name} class={check.result === "refuses" ? "refuses" : ""}>
+              <li key={name} class={result === "refuses" ? "refuses" : ""}>
                 <span class={style} aria-hidden="true">
                   {icon}
                 </span>
                 <div>
-                  <strong>{check.name}</strong> <span class={`small ${style}`}>{check.result}</span>
-                  {check.why && <p class="small muted">{check.why}</p>}
+                  <strong>{name}</strong> <span class={`small ${style}`}>{result}</span>
+                  {why && <p class="small muted">{named(why)}</p>}
                 </div>
               </li>
             );
           })}
         </ol>
       </Card>
+      {app && key && (check === "origin" || check === "channel") && <KeyFacts app={app} of={key} check={check} />}
     </>
   );
 }

@@ -1,7 +1,7 @@
 /** One key: what it covers, its secrets, and its end. */
 import { useSignal } from "@preact/signals";
 import { keysPage } from "../../address/links.ts";
-import { BASE, type PageParameters } from "../../address/router.ts";
+import { BASE, type PageParameters, parameters } from "../../address/router.ts";
 import { patch, remove, segment } from "../../api/client.ts";
 import { mayChange } from "../../api/session.ts";
 import type { Key as KeyRow } from "../../api/types.ts";
@@ -25,7 +25,7 @@ import { Countdown, RotateDialog, SecretOnce } from "./secret.tsx";
 export function Key({ at }: { readonly at: PageParameters }) {
   const path = `/signalling/keys/${segment(at.key ?? "")}`;
   const { data, error, reload } = useLive<KeyRow>(path, { everyMs: CHANGES_EVERY_MS });
-  const isEditing = useSignal(false);
+  const isEditing = useSignal(parameters.value.has("edit"));
   const isLive = data?.revoked === null;
   // The address may name another application than the key's.
   const owner = data ? nameOfApp(data.app) : (at.app ?? "");
@@ -61,7 +61,7 @@ export function Key({ at }: { readonly at: PageParameters }) {
       {data && <KeyCharts of={data} />}
       {data?.type === "secret" && isLive && <Secrets of={data} path={path} reload={reload} />}
       {data && isLive && <KeySnippets title="Use it" shown={data} />}
-      {data && isEditing.value && (
+      {data && isLive && mayChange.value && isEditing.value && (
         <EditKey edited={data} path={path} onSaved={reload} onClose={() => (isEditing.value = false)} />
       )}
     </Page>

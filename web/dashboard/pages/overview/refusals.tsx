@@ -88,8 +88,8 @@ export function Refusals({ of: series, unknown, range, app }: RefusalsProps) {
 const Nothing = ({ isOthers }: { readonly isOthers: boolean }) =>
   isOthers ? (
     <Empty title="No refusals for this application">
-      If your client cannot connect, check its key: a mistyped or revoked key belongs to no application, so its connects
-      are counted above.
+      If your client cannot connect, check its key: a mistyped key belongs to no application, so its connects are
+      counted above.
     </Empty>
   ) : (
     <Empty title="No refused connects" />
