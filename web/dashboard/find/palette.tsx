@@ -188,6 +188,6 @@ function noteOf({ isSearching, problem, hasApp, count, wanted }: State): string 
   const nothing = wanted !== "" && count === 0 ? "Nothing found. " : "";
   if (!hasApp) return `${nothing}To find keys, channels, peers and rooms, choose an application first.`;
   return (
-    nothing && "Nothing found. Channels and peers are found only while they are in use, and names are case-sensitive."
+    nothing && "Nothing found. Channels and peers are found only while they are in use."
   );
 }

@@ -127,7 +127,7 @@ export class PostgresCreatedStreams implements CreatedStreamStore {
         SELECT s.channel, history_created_json(s, c)::TEXT AS stream,
             (SELECT count(*) FROM history_producers p WHERE p.stream = s.id) AS producers
           FROM history_streams s JOIN history_created c ON c.stream = s.id, history_now(${this.parts.skewMs()}::BIGINT) AS now_ms
-          WHERE s.app = ${spaceId} AND s.channel > ${after} AND strpos(s.channel, ${contains}) > 0
+          WHERE s.app = ${spaceId} AND s.channel > ${after} AND strpos(lower(s.channel), lower(${contains})) > 0
             AND NOT c.is_gone AND c.ends > now_ms
           ORDER BY s.channel LIMIT ${limit}`;
       return rows.map(({ channel, stream, producers }) => ({

@@ -33,10 +33,11 @@ export class CreatedLists {
   }
 
   some(spaceId: SpaceId, { after = "", contains = "", limit }: ListRequest): Slice {
+    const wanted = contains.toLowerCase();
     const found: ListedStream[] = [];
     const names = this.names.all(spaceId, after);
     for (const { channel } of names) {
-      const one = channel.includes(contains) ? this.usable({ spaceId, channel }) : undefined;
+      const one = channel.toLowerCase().includes(wanted) ? this.usable({ spaceId, channel }) : undefined;
       if (!one || one === "gone") continue;
       found.push({ channel, ...shown(one), producers: this.producers.get(one.row.id)?.count ?? 0 });
       if (found.length === Math.min(limit, SLICE_STREAMS)) return { found, next: channel };

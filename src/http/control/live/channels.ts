@@ -92,7 +92,7 @@ export function liveChannelEndpoints(
           contains: z
             .string()
             .max(CHANNEL_MAX_BYTES)
-            .describe("Only names with this in them, in the same case.")
+            .describe("Only names with this in them, in upper or lower case.")
             .optional(),
           sort: z.enum(["name", "rate"]).describe("rate: the busiest first, one page only. Absent: name.").optional(),
           limit: limit(LIVE_PAGE_MAX, 100),

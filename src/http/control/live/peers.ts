@@ -126,7 +126,7 @@ export function livePeerEndpoints(
           contains: z
             .string()
             .max(PEER_ID_MAX_CHARS)
-            .describe("Only peers with this in their id or name, in the same case.")
+            .describe("Only peers with this in their id or name, in upper or lower case.")
             .optional(),
           limit: limit(LIVE_PAGE_MAX, 100),
           after: z.string().max(PEER_ID_MAX_CHARS).describe("`next` of the previous page.").optional(),

@@ -101,7 +101,7 @@ export function adminStreamEndpoints(
           contains: z
             .string()
             .max(CHANNEL_MAX_BYTES)
-            .describe("Only names with this in them, in the same case.")
+            .describe("Only names with this in them, in upper or lower case.")
             .optional(),
           limit: limit(PAGE_MAX, PAGE_DEFAULT),
           after: z.string().max(CHANNEL_MAX_BYTES).describe("`next` of the previous page.").optional(),

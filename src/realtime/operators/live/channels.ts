@@ -17,6 +17,7 @@ import type { Member } from "../../state/member.ts";
 import { type Aged, isNewer } from "../../state/newest.ts";
 import type { Spaces } from "../../state/spaces.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
+import { partOf } from "./part-of.ts";
 import { rounded } from "./rounded.ts";
 
 const spaceId = lazily(() => z.string().max(128).transform(asSpaceId));
@@ -56,7 +57,7 @@ const pageRequest = lazily(() =>
   z.object({
     app: spaceId(),
     prefix: channelName(),
-    /** Nodes of earlier versions do not know it: the lists of all are searched again. */
+    /** In upper or lower case. Nodes of earlier versions do not know it: the lists of all are searched again. */
     contains: channelName().optional(),
     after: cursor(),
     limit: z.int().min(1).max(LIVE_PAGE_MAX),
@@ -131,7 +132,8 @@ export class LiveChannels {
     );
     const all = merged(answers.flat()).sort((one, other) => (one.channel < other.channel ? -1 : 1));
     const page = all.slice(0, request.limit);
-    const data = page.filter(({ channel }) => channel.includes(request.contains ?? ""));
+    const isAsked = partOf(request.contains ?? "");
+    const data = page.filter(({ channel }) => isAsked(channel));
     return { data, next: all.length > page.length ? (page.at(-1)?.channel ?? null) : null, isComplete };
   }
 
@@ -148,11 +150,12 @@ export class LiveChannels {
           .map((one) => [one.channel, one]),
       ).values(),
     ];
+    const isAsked = partOf(request.contains ?? "");
     const names = found
       .sort(byRateDown)
       .slice(0, request.limit)
       .map(({ channel }) => channel)
-      .filter((channel) => channel.includes(request.contains ?? ""));
+      .filter(isAsked);
     // A channel that is among the busiest on one node has connections on others too: they are asked for all of these.
     const named = await nodeRequests.gather(NAMED, { app, names }, (value) => lines().parse(value));
     const data = merged(named.answers.flat()).sort(byRateDown);
@@ -211,9 +214,10 @@ export class LiveChannels {
     spaceId: SpaceId,
     { prefix, contains = "" }: Pick<PageRequest, "prefix" | "contains">,
   ): Generator<Channel> {
+    const isAsked = partOf(contains);
     for (const channel of this.parts.spaces.get(spaceId)?.channels.values() ?? []) {
       if (channel.subscribers + channel.replaying === 0) continue;
-      if (channel.name.startsWith(prefix) && channel.name.includes(contains)) yield channel;
+      if (channel.name.startsWith(prefix) && isAsked(channel.name)) yield channel;
     }
   }
 

@@ -6,6 +6,7 @@ import { isObject, parseStrict } from "../../../protocol/json.ts";
 import type { Connection } from "../../state/connection.ts";
 import type { Peer } from "../../state/peer.ts";
 import { PEER_NAME_MAX_CHARS } from "./limits.ts";
+import { partOf } from "./part-of.ts";
 
 /** A peer may have very many connections, each with very many subscriptions: a name is looked for in the first of them. */
 const CONNECTIONS_READ_MAX = 4;
@@ -23,22 +24,26 @@ export function nameOf(peer: Peer): string | undefined {
 }
 
 /**
- * Whether the name of a peer has this text in it. Asked of every peer, so the texts of nearly all are searched and not parsed, and one
+ * Whether the name of a peer has this text in it, in upper or lower case. Asked of every peer, so the texts of nearly all are searched and not parsed, and one
  * connection, which most have, needs no list.
  */
 export function namedWith(contains: string): (peer: Peer) => boolean {
-  const quoted = JSON.stringify(contains).slice(1, -1);
+  const isInJson = partOf(JSON.stringify(contains).slice(1, -1));
+  const isInName = partOf(contains);
   // Only what is not ASCII may be written in two ways.
   const mayBeEscaped = /[^ -~]/.test(contains);
   const has = (text: string | undefined): boolean =>
-    text !== undefined && (text.includes(quoted) || (mayBeEscaped && text.includes("\\u")));
+    text !== undefined && (isInJson(text) || (mayBeEscaped && text.includes("\\u")));
   const isCandidate = (peer: Peer): boolean => {
     const { onlyConnection } = peer;
     if (onlyConnection?.subscriptionCount === 0) return has(onlyConnection.metadataJson);
     if (onlyConnection) return has(onlyConnection.metadataJson) || statesOf(onlyConnection).some(has);
     return [...textsOf(peer)].some(has);
   };
-  return (peer) => isCandidate(peer) && (nameOf(peer)?.includes(contains) ?? false);
+  return (peer) => {
+    const name = isCandidate(peer) ? nameOf(peer) : undefined;
+    return name !== undefined && isInName(name);
+  };
 }
 
 /** Metadata before states, and in each the newest connection first. */

@@ -12,6 +12,7 @@ import type { Peer } from "../../state/peer.ts";
 import type { Spaces } from "../../state/spaces.ts";
 import type { Page } from "./channels.ts";
 import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS, PEER_NAME_MAX_CHARS } from "./limits.ts";
+import { partOf } from "./part-of.ts";
 import { namedWith, nameOf } from "./peer-name.ts";
 import { rounded } from "./rounded.ts";
 
@@ -75,7 +76,7 @@ const pageRequest = lazily(() =>
   z.object({
     app: spaceId(),
     prefix: peerName(),
-    /** Nodes of earlier versions do not know it: the lists of all are searched again. */
+    /** In upper or lower case. Nodes of earlier versions do not know it: the lists of all are searched again. */
     contains: peerName().optional(),
     after: peerName().optional(),
     limit: z.int().min(1).max(LIVE_PAGE_MAX),
@@ -139,8 +140,8 @@ export class LivePeers {
     }
     const all = [...byId.values()].sort((one, other) => (one.peerId < other.peerId ? -1 : 1));
     const page = all.slice(0, request.limit);
-    const { contains = "" } = request;
-    const data = page.filter(({ peerId, name }) => peerId.includes(contains) || name?.includes(contains));
+    const isAsked = partOf(request.contains ?? "");
+    const data = page.filter(({ peerId, name }) => isAsked(peerId) || (name !== undefined && isAsked(name)));
     return { data, next: all.length > page.length ? (page.at(-1)?.peerId ?? null) : null, isComplete };
   }
 
@@ -166,12 +167,13 @@ export class LivePeers {
 
   private localPage({ app, prefix, contains = "", after, limit }: PageRequest): LivePeer[] {
     const first = new FirstOf<Peer>(limit + 1, (one, other) => one.peerId < other.peerId);
+    const isAsked = partOf(contains);
     const isNamed = namedWith(contains);
     for (const peer of this.parts.spaces.get(app)?.peers.values() ?? []) {
       // A peer without a connection here is a member of a channel through another node.
       if (!peer.isConnected || !peer.peerId.startsWith(prefix)) continue;
       if (after !== undefined && peer.peerId <= after) continue;
-      if (first.wouldKeep(peer) && (peer.peerId.includes(contains) || isNamed(peer))) first.offer(peer);
+      if (first.wouldKeep(peer) && (isAsked(peer.peerId) || isNamed(peer))) first.offer(peer);
     }
     return first.sorted().map((peer) => this.lineOf(peer));
   }

@@ -154,7 +154,7 @@ function PublishTest({ app }: { readonly app: string }) {
 
 const NoMatch = ({ contains }: { readonly contains: string }) => (
   <Empty title={`No channel with subscribers has “${inText(contains)}” in its name.`}>
-    Names are case-sensitive. A channel exists while a client is subscribed to it.
+    A channel exists while a client is subscribed to it.
   </Empty>
 );
 

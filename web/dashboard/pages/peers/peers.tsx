@@ -151,7 +151,7 @@ function Blocked({ app, choice }: ListProps) {
 
 const NoMatch = ({ app, contains }: { readonly app: string; readonly contains: string }) => (
   <Empty title={`No connected peer has “${contains}” in its id or name.`}>
-    Upper and lower case matter. If it left less than a minute ago,{" "}
+    If it left less than a minute ago,{" "}
     <a href={peerPage(app, contains)}>its last events</a> are still known.
   </Empty>
 );

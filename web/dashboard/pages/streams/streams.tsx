@@ -127,7 +127,7 @@ export function Streams({ at: { app = "" } }: { readonly at: PageParameters }) {
 }
 
 const NoMatch = ({ contains }: { readonly contains: string }) => (
-  <Empty title={`No stream has “${inText(contains)}” in its name.`}>Names are case-sensitive.</Empty>
+  <Empty title={`No stream has “${inText(contains)}” in its name.`} />
 );
 
 function NoStreams({ app }: { readonly app: string }) {
