@@ -1,11 +1,19 @@
 /** Blocked peers, which may not connect for a while. Held in memory; the store keeps them across restarts. */
+
 import { FirstOf } from "../../base/first-of.ts";
 import type { AppId } from "../../base/ids.ts";
+import { partOf } from "../../base/part-of.ts";
 import type { BlockRow } from "../../store/contract/store.ts";
 import { BLOCKS_PER_APP_MAX } from "../limits.ts";
 
 /** As the end of a block in what nodes announce: it has ended by every clock, so nodes of earlier versions admit the peer too. */
 export const UNBLOCKED_MS = 0;
+
+interface BlockPage {
+  readonly after?: string | undefined;
+  readonly contains?: string | undefined;
+  readonly limit: number;
+}
 
 export class Blocks {
   /**
@@ -77,11 +85,13 @@ export class Blocks {
     return until !== undefined && until > nowMs ? until : undefined;
   }
 
-  /** Those of an application that have not ended, by peer id, behind `after`. */
-  page(app: AppId, { after, limit }: { after?: string | undefined; limit: number }, nowMs: number): BlockRow[] {
+  /** Those of an application that have not ended, by peer id, behind `after`, with `contains` in their id. */
+  page(app: AppId, { after, contains = "", limit }: BlockPage, nowMs: number): BlockRow[] {
+    const isAsked = partOf(contains);
     const first = new FirstOf<BlockRow>(limit, (one, other) => one.peerId < other.peerId);
     for (const [peerId, untilMs] of this.byApp.get(app) ?? [])
-      if (untilMs > nowMs && (after === undefined || peerId > after)) first.offer({ app, peerId, untilMs });
+      if (untilMs > nowMs && (after === undefined || peerId > after) && isAsked(peerId))
+        first.offer({ app, peerId, untilMs });
     return first.sorted();
   }
 

@@ -31,15 +31,16 @@ export interface BlockReads {
 interface PageRequest {
   readonly limit: number;
   readonly after?: string | undefined;
+  readonly contains?: string | undefined;
 }
 
 /** By peer id; one more than `limit` if there are further ones. */
 export async function blocksOf(
   { blocks, auditLog, nowMs }: BlockReads,
   app: AppId,
-  { limit, after }: PageRequest,
+  { limit, ...page }: PageRequest,
 ): Promise<(Infer<typeof block> & { readonly peerId: string })[]> {
-  const rows = blocks.page(app, { after, limit: limit + 1 }, nowMs());
+  const rows = blocks.page(app, { ...page, limit: limit + 1 }, nowMs());
   const blockers = rows.length === 0 ? UNKNOWN : await blockersIn(auditLog, app);
   return rows.map(({ peerId, untilMs }) => ({ peerId, ...blockFields(untilMs, blockers.get(peerId)) }));
 }

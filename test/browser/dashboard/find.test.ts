@@ -67,8 +67,11 @@ test.each([1440, 360])(
       ["team-49", /^team-49 application/],
       [publishable.keyId, /^Web shop key of shop/],
       ["lobby", /^chat\/lobby channel of shop/],
-      ["lic", /^alice Alice · peer of shop/],
-      ["Alice", /^alice Alice · peer of shop/],
+      ["lic", /^Alice alice · peer of shop/],
+      ["ALICE", /^Alice alice · peer of shop/],
+      ["who spoke", /^Meetings shop/],
+      ["kick", /^Peers shop/],
+      ["invite", /^Operators service/],
       ["ers/42", /^answers\/42 stream of shop/],
       ["andu", /^standup room of shop/],
     ] as const) {

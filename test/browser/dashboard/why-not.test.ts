@@ -54,6 +54,27 @@ test("the explanation of a token that has expired needs no token", async () => {
   await page.getByText("check the clock of your backend").first().waitFor();
 });
 
+test("a client with a revoked key is listed on the page of its application, and explained one result at a time", async () => {
+  const old = await server.admin.createPublishable("shop", { label: "Old app", allowedOrigins: ["*"] });
+  await server.admin.must("DELETE", `/signalling/keys/${old.keyId}`);
+  await attempt(server.url, { query: `key=${old.keyId}` });
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop/refusals?code=key_revoked");
+  const listed = row(page, "Refusals", "key_revoked");
+  await link(listed, "Old app").waitFor();
+  await link(listed, "Why?").click();
+  await page.getByText("Refused by the check “key”.").waitFor();
+  await page.getByText(/^“Old app” was revoked /).waitFor();
+  await page.getByText("Refused with key_revoked").waitFor({ state: "detached" });
+  await page.getByLabel("Publishable key or connect token").fill(`pk_live_${"0".repeat(32)}`);
+  await button(page, "Explain").click();
+  await page.getByText("It is mistyped or incomplete, or belongs to another server").waitFor();
+  await page.getByLabel("Publishable key or connect token").fill(old.keyId);
+  await button(page, "Explain").click();
+  await link(page, "Create another key").click();
+  await page.getByRole("dialog", { name: "Create a key" }).waitFor();
+});
+
 test("the explanation of a refused channel comes at once, with what the key covers", async () => {
   await using dashboard = await open();
   const page = await dashboard.page("/apps/shop/console");

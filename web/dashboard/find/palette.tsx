@@ -11,7 +11,7 @@ import { type Action, actions } from "./actions.ts";
 import { useFound, useKeys } from "./found.ts";
 import { matches } from "./matches.ts";
 import { isPaletteOpen } from "./palette-open.ts";
-import { OF_APP, OF_SERVICE, OPERATE } from "./places.ts";
+import { isAlso, OF_APP, OF_SERVICE, OPERATE } from "./places.ts";
 import { type Recent, recent, remember } from "./recent.ts";
 
 /** Entries of each kind. */
@@ -114,8 +114,8 @@ function Search() {
             group: "Channels",
           })),
           ...found.peers.map((peer) => ({
-            title: peer.peerId,
-            detail: `${peer.name === undefined || peer.name === peer.peerId ? "" : `${peer.name} · `}peer of ${name}`,
+            title: peer.name ?? peer.peerId,
+            detail: `${peer.name === undefined || peer.name === peer.peerId ? "" : `${peer.peerId} · `}peer of ${name}`,
             to: below(peerPage(name, peer.peerId)),
             group: "Peers",
           })),
@@ -139,10 +139,16 @@ function Search() {
     group: "Applications",
   }));
   const lately = wanted === "" ? recent().map((one) => ({ ...one, group: "Recent" })) : [];
-  const pageList = wanted === "" ? pages() : matches(pages(), wanted, ({ title }) => title);
+  const places = pages();
+  const pageList = matches(places, wanted, ({ title }) => title);
+  // Below the pages and actions whose titles have it: people who know a title type that.
+  const related = places
+    .filter((one) => !pageList.includes(one) && isAlso(one.title, wanted))
+    .map((one) => ({ ...one, group: "Related pages" }));
   const hits = [
     ...[...lately, ...pageList].map(pickOf),
     ...matches(actions(app), wanted, ({ title }) => title).map(actionPick),
+    ...related.map(pickOf),
     ...[...(wanted === "" ? [] : applications), ...things].map(pickOf),
   ];
   // What is looked for and not found may be a client that cannot connect.
@@ -187,7 +193,5 @@ function noteOf({ isSearching, problem, hasApp, count, wanted }: State): string 
   if (problem) return problem;
   const nothing = wanted !== "" && count === 0 ? "Nothing found. " : "";
   if (!hasApp) return `${nothing}To find keys, channels, peers and rooms, choose an application first.`;
-  return (
-    nothing && "Nothing found. Channels and peers are found only while they are in use."
-  );
+  return nothing && "Nothing found. Channels and peers are found only while they are in use.";
 }

@@ -5,6 +5,36 @@ export interface Entry {
   readonly to: string;
 }
 
+/** What people look for who do not know the title of the page: the command palette finds it by these, too. */
+const ALSO: Readonly<Record<string, string>> = {
+  Overview: "home, dashboard, charts, traffic, statistics, first steps",
+  Channels: "topics, subscribers, members, presence, messages, history",
+  Peers: "people, users, clients, connections, who is online, kick, ban, block, disconnect, unblock",
+  Refusals: "errors, denied, rejected, cannot connect, unauthorized, failed connects",
+  Console: "live log, events, tail, debug, stream of events",
+  Keys: "credentials, api key, secret, token, origins, cors, permissions, code, snippet",
+  "Channel rules": "history, retention, store messages, grace",
+  Streams: "append, event log, durable",
+  Rooms: "invite, guests, link, call, video, lobby, password, schedule",
+  Meetings: "who spoke, who took part, participants, calls, attendance, past",
+  Recordings: "who spoke, video, audio, playback, play, download, transcript",
+  Webhooks: "callbacks, notifications, deliveries, http events",
+  Usage: "price, plan, quota, limits, billing, cost, how much",
+  Data: "privacy, gdpr, retention, delete, storage, disk",
+  "Why not?": "help, explain, debug, cannot connect, refused, unauthorized, origin, cors",
+  Nodes: "servers, workers, cluster, cpu, memory, health, version, status",
+  Backups: "restore, export, copy",
+  "Audit log": "history, who changed, who did, activity",
+  Operators: "invite, admins, team, users, accounts, access, roles",
+  Settings: "configuration, environment variables, options, limits",
+};
+
+/** With this in what people call it, from the beginning of a word. */
+export function isAlso(title: string, typed: string): boolean {
+  const wanted = typed.trim().toLowerCase();
+  return wanted.length > 1 && ` ${ALSO[title] ?? ""}`.includes(` ${wanted}`);
+}
+
 export interface Group {
   readonly title?: string;
   readonly entries: readonly Entry[];

@@ -30,7 +30,7 @@ export const Badge = ({
 }) => <span class={`badge ${kind}`}>{children}</span>;
 
 /** A name that others may choose: shown as text, cut with an ellipsis, whole on hover. */
-export const Name = ({ children, href }: { readonly children: string; readonly href?: string }) =>
+export const Name = ({ children, href }: { readonly children: string; readonly href?: string | undefined }) =>
   href === undefined ? (
     <span class="name mono" title={children}>
       {children}
@@ -47,18 +47,23 @@ interface NamedIdProps {
   readonly name: string | undefined;
 }
 
-/** An id, and beside it what people call its bearer. */
-export const NamedId = ({ id, href, name }: NamedIdProps) => (
-  <span class="row tight named-id">
-    {href === undefined ? <Name>{id}</Name> : <Name href={href}>{id}</Name>}
-    {name !== undefined && name !== id && (
-      // It may be written from right to left, and must not turn what stands beside it.
-      <bdi class="muted" title={name}>
-        {name}
-      </bdi>
-    )}
-  </span>
-);
+/** What people call someone, and beside it the id. Without a name, the id alone. */
+export const NamedId = ({ id, href, name }: NamedIdProps) =>
+  name === undefined || name === id ? (
+    <Name href={href}>{id}</Name>
+  ) : (
+    <span class="row tight named-id" title={`${name}\n${id}`}>
+      {/* It may be written from right to left, and must not turn what stands beside it. */}
+      {href === undefined ? (
+        <bdi>{name}</bdi>
+      ) : (
+        <a href={href}>
+          <bdi>{name}</bdi>
+        </a>
+      )}
+      <span class="name mono muted small">{id}</span>
+    </span>
+  );
 
 const SHOWN_MAX = 4;
 

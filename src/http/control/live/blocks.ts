@@ -38,6 +38,11 @@ export function blockEndpoints({ admin, operator }: Pick<Guards, "admin" | "oper
       summary: "Blocked peers, by id",
       query: () =>
         z.object({
+          contains: z
+            .string()
+            .max(PEER_ID_MAX_CHARS)
+            .describe("Only peers with this in their id, in upper or lower case.")
+            .optional(),
           limit: limit(PAGE_MAX, PAGE_DEFAULT),
           after: z.string().max(PEER_ID_MAX_CHARS).describe("`next` of the previous page.").optional(),
         }),

@@ -8,6 +8,7 @@ import type { Clock } from "../../../base/clock.ts";
 import { FirstOf } from "../../../base/first-of.ts";
 import { asSpaceId, type SpaceId } from "../../../base/ids.ts";
 import { type Infer, lazily } from "../../../base/lazily.ts";
+import { partOf } from "../../../base/part-of.ts";
 import type { MemberState } from "../../../engine/engine.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { isObject, parseStrict } from "../../../protocol/json.ts";
@@ -17,7 +18,6 @@ import type { Member } from "../../state/member.ts";
 import { type Aged, isNewer } from "../../state/newest.ts";
 import type { Spaces } from "../../state/spaces.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
-import { partOf } from "./part-of.ts";
 import { rounded } from "./rounded.ts";
 
 const spaceId = lazily(() => z.string().max(128).transform(asSpaceId));

@@ -2,11 +2,11 @@
  * What people call a peer: `name` or `username` of its metadata, else of what it says about itself in a channel. Texts are parsed only if
  * they seem to have one, and only for peers that are shown.
  */
+import { partOf } from "../../../base/part-of.ts";
 import { isObject, parseStrict } from "../../../protocol/json.ts";
 import type { Connection } from "../../state/connection.ts";
 import type { Peer } from "../../state/peer.ts";
 import { PEER_NAME_MAX_CHARS } from "./limits.ts";
-import { partOf } from "./part-of.ts";
 
 /** A peer may have very many connections, each with very many subscriptions: a name is looked for in the first of them. */
 const CONNECTIONS_READ_MAX = 4;

@@ -4,6 +4,7 @@ import type { Clock } from "../../../base/clock.ts";
 import { FirstOf } from "../../../base/first-of.ts";
 import { asSpaceId, type SpaceId } from "../../../base/ids.ts";
 import { type Infer, lazily } from "../../../base/lazily.ts";
+import { partOf } from "../../../base/part-of.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { CHANNEL_MAX_BYTES, CHANNELS_PER_CONNECTION_MAX, PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
 import type { Connection } from "../../state/connection.ts";
@@ -12,7 +13,6 @@ import type { Peer } from "../../state/peer.ts";
 import type { Spaces } from "../../state/spaces.ts";
 import type { Page } from "./channels.ts";
 import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS, PEER_NAME_MAX_CHARS } from "./limits.ts";
-import { partOf } from "./part-of.ts";
 import { namedWith, nameOf } from "./peer-name.ts";
 import { rounded } from "./rounded.ts";
 

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { ACTIONS } from "../../../../src/protocol/actions.ts";
 import { keyPage, newKeyPage } from "../../address/links.ts";
 import { parameters } from "../../address/router.ts";
-import { post, query, segment } from "../../api/client.ts";
+import { post, query } from "../../api/client.ts";
 import { mayChange } from "../../api/session.ts";
 import type { App, Check, Explanation, Key, List } from "../../api/types.ts";
 import { currentApp } from "../../live/apps.ts";
@@ -204,8 +204,11 @@ interface AnswerProps {
 function Answer({ of: explanation, app, keyId }: AnswerProps) {
   const { checks, allowed } = explanation;
   const refusing = refusingOf(explanation);
-  const { data } = useLive<Key>(app === undefined || keyId === "" ? undefined : `/signalling/keys/${segment(keyId)}`);
-  const key = data?.app === app?._id ? data : undefined;
+  // In the list: a key that does not exist would be an error of its own.
+  const { data } = useLive<List<Key>>(
+    app === undefined || keyId === "" ? undefined : `/signalling/keys${query({ app: app._id })}`,
+  );
+  const key = data?.data.find((one) => one.keyId === keyId);
   // People know the key by its label.
   const named = (text: string): string => (key?.label ? text.replaceAll(keyId, `“${inText(key.label)}”`) : text);
   const check = refusing?.name ?? "";

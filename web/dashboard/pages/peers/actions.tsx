@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { keyPage } from "../../address/links.ts";
 import { query, remove, segment } from "../../api/client.ts";
 import { duration, whole } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { confirm, Dialog, Form, isTyped, nameToType, TypedName } from "../../ui/dialog.tsx";
 import { Field, Segmented } from "../../ui/fields.tsx";
 import { MessageForm } from "../../ui/message-form.tsx";
@@ -11,6 +12,8 @@ import { Notice, toast } from "../../ui/notice.tsx";
 interface PeerActionsProps {
   readonly app: string;
   readonly peer: string;
+  /** What people call it, else its id. */
+  readonly who: string;
   /** How many it has now. */
   readonly connections: number;
   /** The publishable key it connected with: each connect with it gets a new random id. */
@@ -27,7 +30,10 @@ type Unit = keyof typeof UNITS;
 const closes = (count: number): string =>
   count === 1 ? "Its connection closes with code 4020." : `Its ${whole(count)} connections close with code 4020.`;
 
-export function PeerActions({ app, peer, connections, publishable, onDone }: PeerActionsProps) {
+/** The public SDK and parley-client do not reconnect by themselves after 4020. */
+const COMES_BACK = "Its page or program can connect again at once, for example after a reload.";
+
+export function PeerActions({ app, peer, who, connections, publishable, onDone }: PeerActionsProps) {
   const opened = useSignal<"send" | "block" | undefined>(undefined);
   const close = (): void => {
     opened.value = undefined;
@@ -37,16 +43,15 @@ export function PeerActions({ app, peer, connections, publishable, onDone }: Pee
     const { closed } = await remove<{ readonly closed: number }>(`${path}${query({ blockSec })}`);
     const ended = closed === 1 ? "1 connection was closed." : `${whole(closed)} connections were closed.`;
     if (blockSec === undefined) toast(ended);
-    else toast(`${peer} is blocked for ${duration(blockSec)}. ${closed > 0 ? ended : ""}`);
+    else toast(`${who} is blocked for ${duration(blockSec)}. ${closed > 0 ? ended : ""}`);
     close();
     onDone();
   };
   const disconnect = (): void =>
     confirm({
-      title: `Disconnect ${peer}?`,
-      text: `${closes(connections)} It may reconnect at once${publishable === undefined ? "; to keep it out, block it" : ", under a new id"}.`,
+      title: `Disconnect ${inText(who)}?`,
+      text: `${closes(connections)} ${COMES_BACK} ${publishable === undefined ? "To keep it out, block it." : "It then gets a new id."}`,
       submit: "Disconnect",
-      isDanger: true,
       typed: nameToType(peer, connections),
       run: () => end(),
     });
@@ -55,21 +60,22 @@ export function PeerActions({ app, peer, connections, publishable, onDone }: Pee
       <button type="button" disabled={connections === 0} onClick={() => (opened.value = "send")}>
         Send a message
       </button>
-      <button type="button" class="danger" disabled={connections === 0} onClick={disconnect}>
+      <button type="button" disabled={connections === 0} onClick={disconnect}>
         Disconnect
       </button>
       <button type="button" class="danger" onClick={() => (opened.value = "block")}>
         Block …
       </button>
       {opened.value === "send" && (
-        <Dialog title={`Send a message to ${peer}`} onClose={close}>
-          <MessageForm path={`${path}/send`} submit="Send" done={`Sent to ${peer}.`} onDone={close} onCancel={close} />
+        <Dialog title={`Send a message to ${inText(who)}`} onClose={close}>
+          <MessageForm path={`${path}/send`} submit="Send" done={`Sent to ${who}.`} onDone={close} onCancel={close} />
         </Dialog>
       )}
       {opened.value === "block" && (
         <Block
           app={app}
           peer={peer}
+          who={who}
           connections={connections}
           publishable={publishable}
           onBlock={end}
@@ -80,12 +86,12 @@ export function PeerActions({ app, peer, connections, publishable, onDone }: Pee
   );
 }
 
-interface BlockProps extends Pick<PeerActionsProps, "app" | "peer" | "connections" | "publishable"> {
+interface BlockProps extends Pick<PeerActionsProps, "app" | "peer" | "who" | "connections" | "publishable"> {
   readonly onBlock: (seconds: number) => Promise<void>;
   readonly onClose: () => void;
 }
 
-function Block({ app, peer, connections, publishable, onBlock, onClose }: BlockProps) {
+function Block({ app, peer, who, connections, publishable, onBlock, onClose }: BlockProps) {
   const amount = useSignal("15");
   const unit = useSignal<Unit>("minutes");
   const typed = useSignal("");
@@ -97,7 +103,7 @@ function Block({ app, peer, connections, publishable, onBlock, onClose }: BlockP
   const seconds = Number(amount.value) * UNITS[unit.value];
   const isValid = Number.isInteger(seconds) && seconds >= BLOCK_MIN_SEC && seconds <= BLOCK_MAX_SEC;
   return (
-    <Dialog title={`Block ${peer}?`} onClose={onClose}>
+    <Dialog title={`Block ${inText(who)}?`} onClose={onClose}>
       <Form
         submit="Block"
         isDanger
@@ -105,9 +111,13 @@ function Block({ app, peer, connections, publishable, onBlock, onClose }: BlockP
         onSubmit={() => onBlock(seconds)}
         onCancel={onClose}
       >
+        {who !== peer && <p class="mono muted small">{peer}</p>}
         <p>
           {connections > 0 && `${closes(connections)} `}
-          {isValid && `This peer cannot connect for ${duration(seconds)}, on any node.`}
+          {isValid &&
+            (publishable === undefined
+              ? `This peer cannot connect for ${duration(seconds)}, on any node.`
+              : `No one can connect with this id for ${duration(seconds)}, but this person does not need it again.`)}
         </p>
         <Field
           label="For"
@@ -146,8 +156,8 @@ function Block({ app, peer, connections, publishable, onBlock, onClose }: BlockP
         </Field>
         {publishable !== undefined && (
           <Notice kind="warn">
-            <strong>The person can come back at once.</strong> This peer connected with a publishable key, so it gets a
-            new random id each time; a block works for peers with tokens. Limit or revoke{" "}
+            <strong>A block does not keep this person out.</strong> It connected with a publishable key, and gets a new
+            random id with each connect. Blocks work for peers with tokens. Limit or revoke{" "}
             <a href={keyPage(app, publishable)}>its key</a> instead, or block its address in your proxy.
           </Notice>
         )}

@@ -6,12 +6,14 @@ import { nowSeconds } from "../../api/now.ts";
 import { mayChange } from "../../api/session.ts";
 import type { Block, BlockedPeer } from "../../api/types.ts";
 import type { LiveList } from "../../live/live.ts";
+import { peerName } from "../../live/peer-names.ts";
 import { duration, exactTime } from "../../text/format.ts";
+import { inText } from "../../text/in-text.ts";
 import { ListFoot } from "../../ui/list-foot.tsx";
 import { Empty, messageOf, Notice, toast } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Name, Time } from "../../ui/values.tsx";
+import { Name, NamedId, Time } from "../../ui/values.tsx";
 
 export const blockedId = ({ peerId }: BlockedPeer): string => peerId;
 
@@ -19,7 +21,7 @@ const blockedColumns = (app: string, reload: () => Promise<void>): readonly Colu
   {
     title: "Peer",
     value: blockedId,
-    cell: ({ peerId }) => <Name href={peerPage(app, peerId)}>{peerId}</Name>,
+    cell: ({ peerId }) => <NamedId id={peerId} href={peerPage(app, peerId)} name={peerName(app, peerId)} />,
     below: ({ until, by }) => (
       <>
         ends <Time at={until} />
@@ -46,7 +48,9 @@ const blockedColumns = (app: string, reload: () => Promise<void>): readonly Colu
     ? [
         {
           title: "Actions",
-          cell: ({ peerId }: BlockedPeer) => <Unblock app={app} peer={peerId} onDone={reload} />,
+          cell: ({ peerId }: BlockedPeer) => (
+            <Unblock app={app} peer={peerId} who={peerName(app, peerId) ?? peerId} onDone={reload} />
+          ),
           rem: 7,
         },
       ]
@@ -56,9 +60,11 @@ const blockedColumns = (app: string, reload: () => Promise<void>): readonly Colu
 interface BlockedPeersProps {
   readonly app: string;
   readonly list: LiveList<BlockedPeer>;
+  /** What is searched for. */
+  readonly contains: string;
 }
 
-export const BlockedPeers = ({ app, list }: BlockedPeersProps) => (
+export const BlockedPeers = ({ app, list, contains }: BlockedPeersProps) => (
   <Card>
     <Table
       label="Blocked peers"
@@ -71,10 +77,14 @@ export const BlockedPeers = ({ app, list }: BlockedPeersProps) => (
       loadMore={list.loadMore}
       onLook={list.look}
       empty={
-        <Empty title="No peers are blocked.">
-          To block one, open its page under Connected, or call <code>DELETE /v1/peers/:peerId?blockSec=</code>. A block
-          ends by itself, after 24 hours at most.
-        </Empty>
+        contains ? (
+          <Empty title={`No blocked peer has “${inText(contains)}” in its id.`} />
+        ) : (
+          <Empty title="No peers are blocked.">
+            To block one, open its page under Connected, or call <code>DELETE /v1/peers/:peerId?blockSec=</code>. A
+            block ends by itself, after 24 hours at most.
+          </Empty>
+        )
       }
     />
     <ListFoot list={list} what="blocked peers" />
@@ -84,12 +94,14 @@ export const BlockedPeers = ({ app, list }: BlockedPeersProps) => (
 interface BlockNoticeProps {
   readonly app: string;
   readonly peer: string;
+  /** What people call it, else its id. */
+  readonly who: string;
   readonly block: Block;
   readonly onDone: () => Promise<void>;
 }
 
 /** On the page of the peer. */
-export const BlockNotice = ({ app, peer, block: { until, by }, onDone }: BlockNoticeProps) => (
+export const BlockNotice = ({ app, peer, who, block: { until, by }, onDone }: BlockNoticeProps) => (
   <Notice kind="warn">
     <span class="row">
       <span>
@@ -107,7 +119,7 @@ export const BlockNotice = ({ app, peer, block: { until, by }, onDone }: BlockNo
       </span>
       {mayChange.value && (
         <span class="push">
-          <Unblock app={app} peer={peer} onDone={onDone} />
+          <Unblock app={app} peer={peer} who={who} onDone={onDone} />
         </span>
       )}
     </span>
@@ -123,17 +135,18 @@ const Blocker = ({ app, by }: { readonly app: string; readonly by: string | unde
 interface UnblockProps {
   readonly app: string;
   readonly peer: string;
+  readonly who: string;
   readonly onDone: () => Promise<void>;
 }
 
 /** At once: it can be blocked again. */
-function Unblock({ app, peer, onDone }: UnblockProps) {
+function Unblock({ app, peer, who, onDone }: UnblockProps) {
   const isBusy = useSignal(false);
   const unblock = async (): Promise<void> => {
     isBusy.value = true;
     try {
       await remove(`/apps/${segment(app)}/blocks/${segment(peer)}`);
-      toast(`${peer} can connect again.`);
+      toast(`${who} can connect again.`);
       await onDone();
     } catch (error) {
       toast(messageOf(error), "bad");
@@ -141,7 +154,7 @@ function Unblock({ app, peer, onDone }: UnblockProps) {
     isBusy.value = false;
   };
   return (
-    <button type="button" class="small" disabled={isBusy.value} aria-label={`Unblock ${peer}`} onClick={unblock}>
+    <button type="button" class="small" disabled={isBusy.value} aria-label={`Unblock ${who}`} onClick={unblock}>
       Unblock
     </button>
   );

@@ -6,7 +6,8 @@ import { segment } from "../../api/client.ts";
 import { nowSeconds } from "../../api/now.ts";
 import { mayChange } from "../../api/session.ts";
 import type { PeerConnection, PeerDetail } from "../../api/types.ts";
-import { useKept, useLive } from "../../live/live.ts";
+import { useLive } from "../../live/live.ts";
+import { peerName, rememberPeer } from "../../live/peer-names.ts";
 import type { CsvColumn } from "../../text/csv.ts";
 import { clock, day, exactTime, rate, whole } from "../../text/format.ts";
 import { TERMS } from "../../text/terms.ts";
@@ -59,32 +60,33 @@ const publishableOf = (known: readonly { readonly keyId?: string }[]): string | 
 export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParameters }) {
   const live = useLive<PeerDetail>(`/apps/${segment(app)}/peers/${segment(peer)}`, { everyMs: EVERY_MS });
   const { connections = [], recent = [], total = 0, isComplete = true, block } = live.data ?? {};
-  // The service does not know the name of a peer without a connection: it stays as it was while this page is open.
-  const named = useKept(live.data?.name === undefined ? undefined : live.data);
-  const name = named?.peerId === peer ? named.name : undefined;
+  // The service does not know the name of a peer without a connection.
+  rememberPeer(app, peer, live.data?.name);
+  const who = peerName(app, peer) ?? peer;
   const { reload } = live;
   // A node that has not responded may have its connections.
   const isGone = live.data !== undefined && isComplete && total === 0;
   return (
     <Page
-      title={peer}
+      title={who}
       actions={
         mayChange.value && (
           <PeerActions
             app={app}
             peer={peer}
+            who={who}
             connections={total}
             publishable={publishableOf([...connections, ...recent])}
             onDone={() => void reload()}
           />
         )
       }
-      intro={introOf(live.data, name === peer ? undefined : name)}
+      intro={introOf(app, live.data, who === peer ? undefined : peer)}
       isReady={live.data !== undefined}
       error={live.error}
       isComplete={isComplete}
     >
-      {block && <BlockNotice app={app} peer={peer} block={block} onDone={reload} />}
+      {block && <BlockNotice app={app} peer={peer} who={who} block={block} onDone={reload} />}
       {isGone && recent.length === 0 ? (
         <Unknown app={app} peer={peer} isKnown={live.data?.offlineSince !== undefined} />
       ) : (
@@ -138,16 +140,19 @@ const Subscriptions = ({ app, channels }: { readonly app: string; readonly chann
     </details>
   );
 
-/** Its name, and when it was here; undefined: nothing is known of that. */
-function introOf(found: PeerDetail | undefined, name: string | undefined): ComponentChildren {
+/** The way back, and when it was here. `id`: where the title is its name. */
+function introOf(app: string, found: PeerDetail | undefined, id: string | undefined): ComponentChildren {
   if (!found) return undefined;
   const { lastMessage, offlineSince } = found;
   const facts = [
-    name !== undefined && <bdi>{name}</bdi>,
+    <a key="all" href={peersPage(app)}>
+      All peers
+    </a>,
+    id !== undefined && <code key="id">{id}</code>,
     lastMessage !== undefined && ["Last message ", <Time key="message" at={lastMessage} />],
     offlineSince !== undefined && <Since at={offlineSince} />,
   ].filter(Boolean);
-  return facts.length === 0 ? undefined : facts.flatMap((fact, at) => (at === 0 ? [fact] : [" · ", fact]));
+  return facts.flatMap((fact, at) => (at === 0 ? [fact] : [" · ", fact]));
 }
 
 /** On another day than today, the time of day alone would mislead. */

@@ -5,6 +5,7 @@ import { type PageParameters, parameters, setParameters } from "../../address/ro
 import { query, segment } from "../../api/client.ts";
 import type { BlockedPeer, ListedPeer } from "../../api/types.ts";
 import { CHANGES_EVERY_MS, useDelayed, useKept, useList } from "../../live/live.ts";
+import { rememberPeer } from "../../live/peer-names.ts";
 import type { CsvColumn } from "../../text/csv.ts";
 import { whole } from "../../text/format.ts";
 import { TERMS } from "../../text/terms.ts";
@@ -82,7 +83,7 @@ export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
         ["connected", "Connected"],
         ["blocked", "Blocked"],
       ]}
-      onChange={(one) => setParameters({ show: one === "blocked" ? one : "", sort: "" })}
+      onChange={(one) => setParameters({ show: one === "blocked" ? one : "", sort: "", search: "" })}
     />
   );
   return shown === "blocked" ? <Blocked app={app} choice={choice} /> : <Connected app={app} choice={choice} />;
@@ -101,6 +102,7 @@ function Connected({ app, choice }: ListProps) {
     keyOf: idOf,
   });
   const rows = useKept(list.data);
+  for (const { peerId, name } of rows ?? []) rememberPeer(app, peerId, name);
   return (
     <Page title="Peers" intro={TERMS.peer} isReady={rows !== undefined} error={list.error} isComplete={list.isComplete}>
       <div class="toolbar">
@@ -140,19 +142,32 @@ function Connected({ app, choice }: ListProps) {
 }
 
 function Blocked({ app, choice }: ListProps) {
-  const list = useList<BlockedPeer>(`/apps/${segment(app)}/blocks`, { everyMs: CHANGES_EVERY_MS, keyOf: blockedId });
+  const typed = parameters.value.get("search") ?? "";
+  const contains = useDelayed({ value: typed });
+  const list = useList<BlockedPeer>(`/apps/${segment(app)}/blocks${query({ contains })}`, {
+    everyMs: CHANGES_EVERY_MS,
+    keyOf: blockedId,
+  });
+  const rows = useKept(list.data);
   return (
-    <Page title="Peers" isReady={list.data !== undefined} error={list.error}>
-      <div class="toolbar">{choice}</div>
-      <BlockedPeers app={app} list={list} />
+    <Page title="Peers" intro={TERMS.peer} isReady={rows !== undefined} error={list.error}>
+      <div class="toolbar">
+        {choice}
+        <Search
+          label="Find blocked peers by part of their id"
+          placeholder="Part of the id"
+          value={typed}
+          onInput={(value) => setParameters({ search: value })}
+        />
+      </div>
+      <BlockedPeers app={app} list={{ ...list, data: rows }} contains={contains} />
     </Page>
   );
 }
 
 const NoMatch = ({ app, contains }: { readonly app: string; readonly contains: string }) => (
   <Empty title={`No connected peer has “${contains}” in its id or name.`}>
-    If it left less than a minute ago,{" "}
-    <a href={peerPage(app, contains)}>its last events</a> are still known.
+    If it left less than a minute ago, <a href={peerPage(app, contains)}>its last events</a> are still known.
   </Empty>
 );
 
