@@ -41,6 +41,7 @@ export const LONG: readonly string[] = [
   "faults/moved-store",
   "faults/proxied-streams",
   "faults/streams",
+  "faults/stuck-readers",
   "faults/webhook-restarts",
   "nodes/clustering-page",
   "nodes/created-races",
@@ -51,6 +52,7 @@ export const LONG: readonly string[] = [
   "nodes/room-places",
   "nodes/starts",
   "nodes/stream-endings",
+  "nodes/trimmed-streams",
   "nodes/withdrawn",
   "rest/first-process",
   "soak/soak",
@@ -59,4 +61,5 @@ export const LONG: readonly string[] = [
   "workers/http-streams",
   "workers/open-files",
   "workers/stream-endings",
+  "workers/trimmed-streams",
 ].map((name) => `test/${name}.test.ts`);

@@ -17,11 +17,14 @@ export const endHeaders = (end: Position, isClosed: boolean): AnswerHeaders => (
 });
 
 /** Where a page ends, and whether it is the end of the stream. */
-export const pageHeaders = ({ next, isUpToDate, isClosed, isTrimmed }: StreamPage): AnswerHeaders => ({
-  ...endHeaders(next, isClosed),
-  ...(isUpToDate && { "Stream-Up-To-Date": "true" }),
-  ...(isTrimmed && { "Parley-Trimmed": "true" }),
+export const pageHeaders = (page: StreamPage): AnswerHeaders => ({
+  ...endHeaders(page.next, page.isClosed),
+  ...(page.isUpToDate && { "Stream-Up-To-Date": "true" }),
+  ...trimmedHeader(page),
 });
+
+export const trimmedHeader = ({ isTrimmed }: Pick<StreamPage, "isTrimmed">): AnswerHeaders =>
+  isTrimmed ? { "Parley-Trimmed": "true" } : {};
 
 /** Whether a proxy may keep what is stored. Only what any page may read is shared. */
 const cacheControl = (caller: Caller): string =>

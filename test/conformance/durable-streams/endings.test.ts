@@ -1,4 +1,4 @@
-/** What ends the readers and writers of a stream does so within a second, and they are told why. */
+/** What ends the readers and writers of a stream does so within a second, with a refusal that says why. */
 import { describe, setDefaultTimeout, test } from "bun:test";
 import { isInSample } from "../../support/sample.ts";
 import { ENDINGS, EXPIRIES, endsFor } from "../../support/streams/endings.ts";

@@ -15,7 +15,7 @@ const JSON_TYPE = { "Content-Type": "application/json" };
 const RULES = [{ pattern: "runs/**", stream: { seconds: 600, bytes: 1024 * 1024 } }];
 /** A second, and what a request takes. */
 const A_SECOND_MS = 2000 + SLACK_MS;
-/** Of each kind on each address: with several workers, each of them has some. */
+/** How many of each kind each address has: with several workers, each of them has some. */
 const READERS = 4;
 const WRITE_EVERY_MS = 20;
 
@@ -25,7 +25,7 @@ export interface Place {
   readonly urls: readonly string[];
 }
 
-/** A new application with a stream. `key` admits nobody but readers and writers; `other` is there for the test. */
+/** A new application with a stream. `key` admits only readers and writers; `other` is for the test. */
 interface Scene {
   readonly place: Place;
   readonly app: App;
@@ -44,7 +44,7 @@ interface Ending {
   readonly refusal: string;
   /** What writers are answered, if it is something else. */
   readonly writes?: string;
-  /** It takes so much longer than a second. */
+  /** By how much it takes longer than a second. */
   readonly laterMs?: number;
 }
 
@@ -104,7 +104,7 @@ export const ENDINGS: Readonly<Record<string, Ending>> = {
   },
 };
 
-/** Nobody but readers who are there already may use these: each request would begin their time anew. */
+/** Only readers who are there already may use these: each request would begin their time anew. */
 export const EXPIRIES: Readonly<Record<string, Ending>> = {
   "its time to live is over": {
     end: waits,
@@ -118,7 +118,7 @@ export const EXPIRIES: Readonly<Record<string, Ending>> = {
     refusal: "404 stream_not_found",
     laterMs: EXPIRES_MS,
   },
-  "nobody has used it for as long as its rule says": {
+  "it is unused for as long as its rule says": {
     end: waits,
     rules: [{ pattern: "runs/**", stream: { seconds: EXPIRES_MS / 1000, bytes: 1024 * 1024 } }],
     refusal: "404 stream_not_found",

@@ -7,7 +7,7 @@ import type { Channels } from "../../../realtime/subscriptions/channels.ts";
 import type { FaultLog } from "../../../telemetry/faults.ts";
 import { safely } from "../../../telemetry/safely.ts";
 import type { Call } from "../../request/call.ts";
-import { endHeaders, pageAnswer } from "../answers.ts";
+import { endHeaders, pageAnswer, trimmedHeader } from "../answers.ts";
 import { type Caller, permit } from "../caller.ts";
 import { cursorFor } from "../cursor.ts";
 import { EVENTS_MAX_MS, EVENTS_MIN_MS } from "../limits.ts";
@@ -108,7 +108,7 @@ export class Live {
   ): Promise<StreamPage> {
     const shared = feed.isOf(page.epoch) ? feed.behind(page.next, view) : undefined;
     if (!shared) return this.parts.pages.read(caller, channel, kept, page.next);
-    return { ...page, ...shared.batch, from: page.next.offset, isTrimmed: false, body: shared.body };
+    return { ...page, ...shared.batch, from: page.next.offset, body: shared.body };
   }
 
   async events(
@@ -145,7 +145,7 @@ export class Live {
       call.suspendIdleTimeout();
       feed.add(reader);
       this.readers.add(reader);
-      return reader.respond({});
+      return reader.respond(trimmedHeader(page));
     } catch (error) {
       seat.end();
       throw error;
@@ -165,11 +165,12 @@ export class Live {
 }
 
 /** Nothing has come; the stream may have been closed. */
-function nothing({ next, isClosed }: StreamPage, cursor: number | undefined): Response {
+function nothing(page: StreamPage, cursor: number | undefined): Response {
   return new Response(null, {
     status: 204,
     headers: {
-      ...endHeaders(next, isClosed),
+      ...endHeaders(page.next, page.isClosed),
+      ...trimmedHeader(page),
       "Stream-Up-To-Date": "true",
       ...(cursor !== undefined && { "Stream-Cursor": String(cursor) }),
     },
