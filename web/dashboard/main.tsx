@@ -9,12 +9,14 @@ import { Dashboard } from "./dashboard.tsx";
 import { loadAppsAhead } from "./live/apps.ts";
 import { preload } from "./routes.tsx";
 import "./scripts/shared.ts";
+import { keepFocus } from "../focus/focus.ts";
 
 const RETRY_MS = 2000;
 
 followLinks();
 startTicking();
 followOtherTabs(window);
+keepFocus();
 const root = document.getElementById("app");
 if (root) {
   if (hasSignedIn()) {

@@ -1,6 +1,7 @@
 /** Starts the page of a meeting: what its address carries, its language, and the real connections. */
 import { effect } from "@preact/signals";
 import { render } from "preact";
+import { keepFocus } from "../focus/focus.ts";
 import * as devices from "./call/devices.ts";
 import { makeMesh } from "./call/mesh.ts";
 import { roomNameIn, takeFromAddress } from "./page/address.ts";
@@ -52,6 +53,7 @@ uploads.resume();
 // In English if the texts cannot be loaded: the menu is there to try again.
 await speak(chosenLanguage([kept("local", "language") ?? "", lang, ...navigator.languages]));
 const root = document.getElementById("app");
+keepFocus();
 if (root) {
   render(<App visit={visit} />, root);
   void visit.start(carried.name ?? kept("local", "name") ?? "");

@@ -1,6 +1,7 @@
 /** The command palette: pages, actions, applications, and the keys, channels, peers and rooms of the current application. */
 import { useSignal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { focusOn, stopAt } from "../../focus/focus.ts";
 import { channelPage, keyPage, peerPage, refusalsPage, roomPage, streamPage } from "../address/links.ts";
 import { BASE, navigate } from "../address/router.ts";
 import type { App } from "../api/types.ts";
@@ -10,7 +11,7 @@ import { type Pick, Picker } from "../ui/picker.tsx";
 import { type Action, actions } from "./actions.ts";
 import { useFound, useKeys } from "./found.ts";
 import { matches } from "./matches.ts";
-import { isPaletteOpen } from "./palette-open.ts";
+import { isPaletteOpen, takeTypedAhead } from "./palette-open.ts";
 import { isAlso, OF_APP, OF_SERVICE, OPERATE } from "./places.ts";
 import { type Recent, recent, remember } from "./recent.ts";
 
@@ -23,11 +24,11 @@ const close = (): void => {
 export function Palette() {
   const element = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
-    const before = document.activeElement;
+    const before = stopAt(document.activeElement);
     element.current?.showModal();
     return () => {
       element.current?.close();
-      if (before instanceof HTMLElement) before.focus({ preventScroll: true });
+      if (before) focusOn(before);
     };
   }, []);
   return (
@@ -87,7 +88,7 @@ const actionPick = ({ title, detail, run }: Action): Pick => ({
 });
 
 function Search() {
-  const typed = useSignal("");
+  const typed = useSignal(useMemo(takeTypedAhead, []));
   const wanted = typed.value.trim();
   const delayed = useDelayed({ value: wanted });
   const app = currentApp.value ?? onlyApp();

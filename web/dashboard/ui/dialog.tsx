@@ -2,6 +2,7 @@
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { focusOn, stopAt } from "../../focus/focus.ts";
 import { Check } from "./fields.tsx";
 import { messageOf, Notice } from "./notice.tsx";
 
@@ -23,13 +24,13 @@ export function Dialog({ title, isWide, onClose, children }: DialogProps) {
   };
   useLayoutEffect(() => {
     const dialog = element.current;
-    const before = document.activeElement;
+    const before = stopAt(document.activeElement);
     dialog?.showModal();
     return () => {
       isRendered.current = false;
       dialog?.close();
-      // The browser returns the focus only from a dialog that is still in the page.
-      if (before instanceof HTMLElement) before.focus({ preventScroll: true });
+      // The browser returns the focus only from a dialog that is still in the page. What opened it may be gone: its row was deleted.
+      if (before) focusOn(before);
     };
   }, []);
   return (

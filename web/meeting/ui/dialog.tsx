@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { focusOn, stopAt } from "../../focus/focus.ts";
 import { refusedAct } from "../session/refusals.ts";
 import { t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
@@ -19,7 +20,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   const isRendered = useRef(true);
   useLayoutEffect(() => {
     const dialog = element.current;
-    const before = document.activeElement;
+    const before = stopAt(document.activeElement);
     dialog?.showModal();
     // Otherwise the button that closes it would be focused: the title is what a screen reader should begin with.
     dialog?.querySelector<HTMLElement>("h2")?.focus();
@@ -27,7 +28,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       // The browser reports the end of a dialog that is no longer rendered: by then another may be open in its place.
       isRendered.current = false;
       dialog?.close();
-      if (before instanceof HTMLElement) before.focus({ preventScroll: true });
+      if (before) focusOn(before);
     };
   }, []);
   const closed = (): void => {
