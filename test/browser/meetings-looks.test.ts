@@ -15,7 +15,6 @@ setDefaultTimeout(240_000);
 const WIDE: Visit = { width: 1440, height: 860, scheme: "light" };
 const NARROW: Visit = { width: 360, height: 740, scheme: "dark" };
 const isFull = process.env.PARLEY_TEST_FULL !== undefined;
-/** Days since 1970. */
 
 const browser = browserForTests();
 const rooms = meetingRooms();
@@ -47,6 +46,15 @@ test.each([
   }
   await visitor.close();
   expect(faults).toEqual({});
+});
+
+test("on a tablet with the chat open, a shared screen is as wide as its place", async () => {
+  const visitor = await Visitor.open(browser(), { width: 820, height: 1100, expected: /AudioContext/ });
+  await states.open(visitor, "screen");
+  const width = async (selector: string): Promise<number> =>
+    (await visitor.page.locator(selector).first().boundingBox())?.width ?? 0;
+  expect(await width('.tile[data-kind="screen"]')).toBeCloseTo(await width(".stage"), 0);
+  await visitor.close();
 });
 
 test.each(["de", "fr", "es"])("%s: no text is missing, and none is wider than a phone", async (language) => {

@@ -14,6 +14,7 @@ import type { Visit } from "../visit/visit.ts";
 import { DOOR, type Fakes, fakeDevices, fakeVisit, JOINED, person, SILENT } from "./fakes.ts";
 import { LANGUAGES, learnAll } from "./languages.ts";
 import { nameStates } from "./name-states.ts";
+import { questionStates } from "./question-states.ts";
 import { recordingStates } from "./recording-states.ts";
 
 const NAMES = [
@@ -316,6 +317,7 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
   },
   ...recordingStates(enter),
   ...nameStates(enter),
+  ...questionStates(enter, refuse),
 };
 
 declare global {
@@ -324,6 +326,8 @@ declare global {
 }
 
 const asked = new URLSearchParams(location.search);
+// What the state before it has kept would lead inside, past the door.
+sessionStorage.clear();
 const state = asked.get("state") ?? "door";
 learnAll();
 language.value = chosenLanguage([asked.get("lang") ?? "en"]);
