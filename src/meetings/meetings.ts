@@ -112,10 +112,15 @@ export class Meetings {
       autoJoin,
       audioOnlyRoom,
       recording: recordingOf(room, await this.meetingOf(room), this.parts.nowMs()) !== null,
-      ...(door.state === "not_open" && { opensAt: door.opensAt }),
+      ...(door.state === "not_open" && {
+        opensAt: door.opensAt,
+        ...(door.closesAt !== undefined && { closesAt: door.closesAt }),
+      }),
       state: door.state === "not_open" || door.state === "over" ? door.state : "open",
       enableRequestToJoin: flagOf(room, "enableRequestToJoin"),
-      ...(valuesOf(room).privacy !== "private" && { inside: await this.parts.store.inside(room.app, room.id) }),
+      ...((valuesOf(room).privacy !== "private" || you?.isAdmin === true) && {
+        inside: await this.parts.store.inside(room.app, room.id),
+      }),
       ...(you && { you }),
     };
   }

@@ -75,7 +75,7 @@ test("a host who tries the room before it opens sees from when others can join",
   const url = await rooms().room({ notBeforeUnixSec: Math.floor(Date.UTC(2035, 2, 16, 10) / 1000) });
   const host = await rooms().visit(await hostLink(url));
   await host.enter("Hana");
-  await host.page.getByText(/^Others can join from .*March 1[56], 2035.*Share this link to invite them\.$/).waitFor();
+  await host.page.getByText(/^Others can join from .*March 1[56], 2035.*Share this link to invite them\./).waitFor();
 });
 
 test("a camera that cannot do what is asked for is opened as it is", async () => {
@@ -153,9 +153,13 @@ test.if(IS_FULL)(
   },
 );
 
-test("a host who types no name is called host", async () => {
+test("a host who types no name is called host, and sees that before", async () => {
   const url = await rooms().room();
   const host = await rooms().visit(await hostLink(url));
+  await host.page.getByText("You will join as Host.").waitFor();
+  await nameField(host).fill("Hana");
+  await host.page.getByText("Everyone in the meeting sees it.").waitFor();
+  await nameField(host).fill(" ");
   await host.button("Join").click();
   await host.inside();
   const guest = await rooms().visit(url);

@@ -218,19 +218,40 @@ test("a reload continues the stay; a second window takes it over, and it can be 
 });
 
 test("a room that is over, not open yet or full says so", async () => {
-  const inAnHour = Math.floor(Date.now() / 1000) + 3600;
-  const early = await rooms().visit(await rooms().room({ notBeforeUnixSec: inAnHour }));
+  const inTwoHours = Math.floor(Date.now() / 1000) + 7200;
+  const early = await rooms().visit(await rooms().room({ notBeforeUnixSec: inTwoHours }));
   await early.heading("This room is not open yet").waitFor();
-  const time = new Intl.DateTimeFormat("en", { timeStyle: "short" }).format(inAnHour * 1000);
-  await early.page.getByText(`Opens: ${time}.`).waitFor();
+  const time = new Intl.DateTimeFormat("en", { timeStyle: "short" }).format(inTwoHours * 1000);
+  await early.page.getByText(`Opens: ${time}`).waitFor();
+  const text = await early.page.locator(".closed-card").innerText();
+  for (const absent of ["Closes", "recorded", "A host", "Keep this page open"]) expect(text).not.toContain(absent);
 
-  const over = await rooms().visit(await rooms().room({ expireUnixSec: inAnHour - 7200 }));
+  const soon = Math.floor(Date.now() / 1000) + 1800;
+  const url = await rooms().room({
+    notBeforeUnixSec: soon,
+    expireUnixSec: soon + 3600,
+    privacy: "private",
+    recordRoom: true,
+  });
+  const guest = await rooms().visit(url);
+  await guest.page.getByText(/^Closes: \d/).waitFor();
+  await guest.page
+    .getByText(
+      "This meeting will be recorded. This room is private. Without an invitation, a host has to let you in. Keep this page open: it updates automatically.",
+    )
+    .waitFor();
+  // A host opens it now: the page that is looked at shows it soon.
+  const { app } = rooms();
+  await app.must("PUT", `/room${new URL(url).pathname}`, { notBeforeUnixSec: soon - 1860 });
+  await guest.page.getByRole("button", { name: "Agree and ask to join" }).waitFor({ timeout: 20_000 });
+
+  const over = await rooms().visit(await rooms().room({ expireUnixSec: inTwoHours - 10_800 }));
   await over.heading("This room is closed").waitFor();
   await over.page.getByText(/^Closed: \d/).waitFor();
 
-  const url = await rooms().room({ maxParticipants: 1 });
-  await (await rooms().visit(url)).enter("Ada");
-  const late = await rooms().visit(url, { expected: /409/ });
+  const full = await rooms().room({ maxParticipants: 1 });
+  await (await rooms().visit(full)).enter("Ada");
+  const late = await rooms().visit(full, { expected: /409/ });
   await late.page.getByLabel("Your name").fill("Ben");
   await late.button("Join").click();
   await late.heading("This room is full").waitFor();
@@ -305,6 +326,8 @@ test.if(IS_FULL)(
     const notice = ada.page.locator(".banner");
     expect(await notice.count()).toBe(0);
     await ada.page.clock.fastForward(15_000);
+    await notice.getByText("Still connecting to Ben…").waitFor();
+    await ada.page.clock.fastForward(30_000);
     await notice.getByText(/^No connection to Ben\. .*relay server/).waitFor();
     await ada.tile("Ben").locator(".tile-away").getByText("no connection").waitFor();
     await ada.page.evaluate("isBlocked = false");

@@ -110,7 +110,7 @@ test.if(IS_FULL)(
   async () => {
     const url = await rooms().room({ recordRoom: true, audioOnlyRoom: true });
     const ada = await rooms().visit(url, RETRIES);
-    await ada.page.getByText("This meeting is being recorded.").waitFor();
+    await ada.page.getByText("This meeting will be recorded.").waitFor();
     await ada.page.getByLabel("Your name").fill("Ada");
     await ada.button("Agree and join").click();
     await ada.inside();

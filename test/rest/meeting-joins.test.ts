@@ -57,6 +57,9 @@ describe("the door", () => {
     const early = await roomWith({ notBeforeUnixSec: opensAt });
     const over = await roomWith({ expireUnixSec: nowSeconds() - 1 });
     expect((await doorOf(early.name)).body).toMatchObject({ state: "not_open", opensAt });
+    const appointment = await roomWith({ notBeforeUnixSec: opensAt, expireUnixSec: opensAt + 3600 });
+    expect((await doorOf(early.name)).body).not.toHaveProperty("closesAt");
+    expect((await doorOf(appointment.name)).body).toMatchObject({ opensAt, closesAt: opensAt + 3600 });
     expect((await doorOf(over.name)).body).toMatchObject({ state: "over" });
     const refused = await early.tryJoin();
     expect(refused).toMatchObject({ status: 403, body: { error: { code: "room_not_open" }, opensAt } });

@@ -24,13 +24,17 @@ const door = lazily(() =>
       audioOnlyRoom: z.boolean().describe(described("audioOnlyRoom")),
       recording: z.boolean().describe("It is being recorded, or will be as soon as the first participant enters"),
       opensAt: z.int().optional().describe("Unix seconds, while it is not open yet"),
+      closesAt: z.int().optional().describe("Unix seconds, while it is not open yet and has an end"),
       state: z.enum(["open", "not_open", "over"]).describe("By the room's own times; those of an access token win"),
       enableRequestToJoin: z
         .boolean()
         .describe(
           "Visitors without an access token can ask to be let into a private room; false: they need an invitation",
         ),
-      inside: z.int().optional().describe("How many people are inside; public rooms only"),
+      inside: z
+        .int()
+        .optional()
+        .describe("How many people are inside; of private rooms, only for an admin's access token"),
       you: z
         .object({
           name: z.string().optional().describe("The name in the access token, which overrides a typed one"),

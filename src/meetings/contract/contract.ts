@@ -30,10 +30,12 @@ export interface Door {
   readonly recording: boolean;
   /** Unix seconds. */
   readonly opensAt?: number;
+  /** Unix seconds, beside opensAt. */
+  readonly closesAt?: number;
   readonly state: "open" | "not_open" | "over";
   /** Whether a visitor without an access token may ask to be let into a private room. */
   readonly enableRequestToJoin: boolean;
-  /** How many people are inside; of public rooms only. */
+  /** How many people are inside; of private rooms only admins learn it. */
   readonly inside?: number;
   /** Only if an access token was shown: how its holder would enter. */
   readonly you?: Holder;

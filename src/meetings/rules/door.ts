@@ -13,7 +13,11 @@ export interface DoorToken extends TokenTimes {
 
 export type DoorState =
   | { readonly state: "open" }
-  | { readonly state: "not_open" /** Unix seconds. */; readonly opensAt: number }
+  | {
+      readonly state: "not_open" /** Unix seconds. */;
+      readonly opensAt: number;
+      readonly closesAt?: number | undefined;
+    }
   | { readonly state: "over" }
   /** A private room, without a token for it. */
   | { readonly state: "ask" | "token_required" };
@@ -25,7 +29,7 @@ export function doorOf(room: RoomRow, token: DoorToken | undefined, nowMs: numbe
   const opensAt = own?.notBeforeUnixSec ?? values.notBeforeUnixSec;
   const overAt = own?.expireUnixSec ?? values.expireUnixSec;
   if (overAt !== undefined && overAt * 1000 <= nowMs) return { state: "over" };
-  if (opensAt !== undefined && opensAt * 1000 > nowMs) return { state: "not_open", opensAt };
+  if (opensAt !== undefined && opensAt * 1000 > nowMs) return { state: "not_open", opensAt, closesAt: overAt };
   if (values.privacy !== "private" || own) return { state: "open" };
   return { state: flagOf(room, "enableRequestToJoin") ? "ask" : "token_required" };
 }

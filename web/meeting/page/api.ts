@@ -9,10 +9,12 @@ export interface Door {
   readonly recording: boolean;
   /** Unix seconds. */
   readonly opensAt?: number;
+  /** Beside opensAt, where the room has an end. */
+  readonly closesAt?: number;
   readonly state: "open" | "not_open" | "over";
   /** Whether a person without an invitation may ask to be let into a private room. */
   readonly enableRequestToJoin: boolean;
-  /** How many are inside; only public rooms say it. */
+  /** How many are inside; private rooms say it only to hosts. */
   readonly inside?: number;
   /** How the holder of the access token enters; only if one was sent. */
   readonly you?: Holder;

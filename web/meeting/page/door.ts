@@ -1,12 +1,14 @@
 /** What the door of a room means for this person. */
 import type { Door } from "./api.ts";
 
-/** A room that opens is looked at again then, not by all pages at the same moment. */
+/** All pages do not look at a room at the same moment. */
 const OPENS_SPREAD_MS = 3000;
 const LOOK_AGAIN_MS = 15_000;
-/** A host may open it earlier. Longer than the service makes a page wait that has asked too often. */
-const LOOK_EARLY_MS = 60_000;
-const LOOK_EARLY_SPREAD_MS = 15_000;
+/** A host may open it earlier, and the visitor looks at the page. Four visitors of one address stay within its 20 calls a minute. */
+const LOOK_EARLY_MS = 12_000;
+/** In a tab that is not seen, and after too many calls: longer than the service makes a page wait for those. */
+const LOOK_RARELY_MS = 60_000;
+const LOOK_RARELY_SPREAD_MS = 15_000;
 /** A service that does not respond is asked again after that long. */
 const ASK_AGAIN_MS = 5000;
 
@@ -16,8 +18,10 @@ const ASK_AGAIN_MS = 5000;
  */
 export function looksAgainInMs(why: string, timeMs: number | undefined): number | undefined {
   if (why === "failed") return ASK_AGAIN_MS;
-  const earlyMs = LOOK_EARLY_MS + Math.random() * LOOK_EARLY_SPREAD_MS;
-  if (why === "busy") return earlyMs;
+  const rarelyMs = LOOK_RARELY_MS + Math.random() * LOOK_RARELY_SPREAD_MS;
+  if (why === "busy") return rarelyMs;
+  const isHidden = globalThis.document?.hidden;
+  const earlyMs = isHidden ? rarelyMs : LOOK_EARLY_MS + Math.random() * OPENS_SPREAD_MS;
   if (why !== "not_open" || timeMs === undefined) return undefined;
   return Math.min(Math.max(LOOK_AGAIN_MS, timeMs - Date.now()) + Math.random() * OPENS_SPREAD_MS, earlyMs);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ParleyError } from "../../../client/src/events/errors.ts";
-import { closedBy, refusedAct, unsent } from "../session/refusals.ts";
+import { closedBy, isAsBefore, refusedAct, unsent } from "../session/refusals.ts";
 import { carriedBy, roomNameIn } from "./address.ts";
 import { Refused } from "./api.ts";
 import { looksAgainInMs } from "./door.ts";
@@ -137,14 +137,26 @@ test("shortcuts are single keys, and not while a text is written", () => {
   expect(shortcutOf({ ...key, key: "x" }, false)).toBeUndefined();
 });
 
+test("after too many looks, a page still shows when the room opens", () => {
+  const closed = { at: "closed", why: "not_open", timeMs: 5 } as const;
+  expect(isAsBefore(closed, { at: "closed", why: "busy" })).toBe(true);
+  expect(isAsBefore({ at: "loading" }, { at: "closed", why: "busy" })).toBe(false);
+  expect([5, 6].map((timeMs) => isAsBefore(closed, { ...closed, timeMs }))).toEqual([true, false]);
+  expect(isAsBefore({ at: "closed", why: "full" }, { at: "closed", why: "busy" })).toBe(false);
+});
+
 test("one sound in ten seconds", () => {
   expect([0, 100, 9999, 10_000, 15_000, 20_001].map(isTimeForSound)).toEqual([true, false, false, true, false, true]);
 });
 
-test("a room that is not open yet is looked at again each minute, as a host may open it earlier", () => {
+test("a room that is not open yet is looked at again, as a host may open it earlier: often while someone sees the page", () => {
   const minute = 60_000;
-  expect(looksAgainInMs("not_open", Date.now() + 600 * minute)).toBeWithin(minute, 2 * minute);
+  const nextWeek = Date.now() + 10_000 * minute;
+  expect(looksAgainInMs("not_open", nextWeek)).toBeWithin(12_000, 15_001);
+  Object.assign(globalThis, { document: { hidden: true } });
+  expect(looksAgainInMs("not_open", nextWeek)).toBeWithin(minute, 2 * minute);
   expect(looksAgainInMs("not_open", Date.now() + minute / 2)).toBeLessThan(minute);
+  Reflect.deleteProperty(globalThis, "document");
   expect(looksAgainInMs("busy", undefined)).toBeWithin(minute, 2 * minute);
   expect([looksAgainInMs("not_open", undefined), looksAgainInMs("over", 1)]).toEqual([undefined, undefined]);
 });

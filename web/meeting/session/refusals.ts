@@ -2,7 +2,7 @@
 import { Refused } from "../page/api.ts";
 import type { Ending } from "../room/contract.ts";
 import type { TextKey } from "../texts/en.ts";
-import type { Closed } from "./session.ts";
+import type { Closed, Stage } from "./session.ts";
 
 const BY_CODE: Readonly<Record<string, Closed>> = {
   token_required: "invitation",
@@ -59,3 +59,10 @@ export function refusedAct(error: unknown): TextKey | undefined {
   if (error.code === "ticket_not_found") return undefined;
   return error.status === 429 ? "busyText" : "somethingFailed";
 }
+
+type ClosedStage = Extract<Stage, { readonly at: "closed" }>;
+
+/** Looked at by itself, and nothing has changed. After too many looks, a page still says when its room opens. */
+export const isAsBefore = (before: Stage, { why, timeMs }: ClosedStage): boolean =>
+  before.at === "closed" &&
+  (before.why === why ? before.timeMs === timeMs : why === "busy" && before.why === "not_open");

@@ -75,8 +75,8 @@ export interface Session {
   readonly people: Signal<readonly Person[]>;
   readonly tracks: Signal<readonly RemoteTrack[]>;
   readonly qualities: Signal<ReadonlyMap<string, Quality>>;
-  /** People to whom there is no connection after a while; unreached.ts. */
-  readonly unreached: Signal<ReadonlySet<string>>;
+  /** People to whom there is no connection after a while, and whether the page has stopped hoping for one; unreached.ts. */
+  readonly unreached: Signal<ReadonlyMap<string, boolean>>;
   readonly speaker: Signal<string | undefined>;
   readonly isHandUp: Signal<boolean>;
   readonly chat: Signal<readonly ChatLine[]>;
@@ -85,6 +85,8 @@ export interface Session {
   readonly isLocked: Signal<boolean>;
   /** undefined: the meeting is not recorded. */
   readonly recording: Signal<RecordingNow | undefined>;
+  /** The meeting that this page is in, or was in last, is recorded or was. */
+  readonly wasRecorded: Signal<boolean>;
   readonly isOnline: Signal<boolean>;
   /** When the next attempt to restore the connection begins; undefined: it has begun, or there is a connection. */
   readonly retryAtMs: Signal<number | undefined>;
@@ -105,13 +107,14 @@ export const newSession = (roomName: string): Session => ({
   people: signal([]),
   tracks: signal([]),
   qualities: signal(new Map()),
-  unreached: signal(new Set()),
+  unreached: signal(new Map()),
   speaker: signal(undefined),
   isHandUp: signal(false),
   chat: signal([]),
   queue: signal([]),
   isLocked: signal(false),
   recording: signal(undefined),
+  wasRecorded: signal(false),
   isOnline: signal(true),
   retryAtMs: signal(undefined),
   beganMs: signal(Date.now()),

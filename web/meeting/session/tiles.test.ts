@@ -16,7 +16,7 @@ const STAGE: OnStage = {
   isHandUp: false,
   speaker: "b",
   qualities: new Map(),
-  unreached: new Set(),
+  unreached: new Map(),
 };
 
 test("screens first, then the others, then oneself; a camera that is off leaves no picture", () => {

@@ -32,7 +32,7 @@ export interface OnStage {
   readonly isHandUp: boolean;
   readonly speaker: string | undefined;
   readonly qualities: ReadonlyMap<string, Quality>;
-  readonly unreached: ReadonlySet<string>;
+  readonly unreached: ReadonlyMap<string, boolean>;
 }
 
 /** Screens of others first, then the others in the order in which they came, then oneself. */
@@ -76,7 +76,7 @@ function cameraOf({ tracks, speaker, qualities, unreached }: OnStage, person: Pe
     isLost,
     isSpeaking: speaker === participantSession && state.audio,
     quality: qualities.get(participantSession),
-    isUnreached: unreached.has(participantSession),
+    isUnreached: unreached.get(participantSession) === true,
   };
 }
 

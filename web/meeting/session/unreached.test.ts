@@ -6,6 +6,7 @@ import { newSession, type Session } from "./session.ts";
 import { unreachedText, watchUnreached } from "./unreached.ts";
 
 const WITHIN_MS = 15_000;
+const GIVEN_UP_MS = 45_000;
 
 let clock: FakeClock;
 let session: Session;
@@ -23,18 +24,20 @@ afterEach(() => {
   clock.restore();
 });
 
-const shown = (): string[] => [...session.unreached.value];
+const shown = (): string[] => [...session.unreached.value].flatMap(([who, isGivenUp]) => (isGivenUp ? [who] : []));
 const become = (who: string, quality: "connecting" | "good" | "lost"): void => {
   session.qualities.value = new Map(session.qualities.value).set(who, quality);
 };
 
-test("a person without a connection is named after 15 seconds, until the connection comes", async () => {
+test("a person without a connection is waited for after 15 seconds and given up after 45, until the connection comes", async () => {
   session.people.value = [person("ben", { name: "Ben" }), person("ada")];
   become("ada", "good");
   await clock.advance(WITHIN_MS - 1);
   become("ben", "connecting");
-  expect(shown()).toEqual([]);
+  expect([shown(), unreachedText(session)]).toEqual([[], ""]);
   await clock.advance(1);
+  expect([shown(), unreachedText(session)]).toEqual([[], "Still connecting to Ben…"]);
+  await clock.advance(GIVEN_UP_MS - WITHIN_MS);
   expect(shown()).toEqual(["ben"]);
   expect(unreachedText(session)).toStartWith("No connection to Ben.");
   expect(unreachedText(session)).toContain("relay server");
@@ -46,7 +49,7 @@ test("a person without a connection is named after 15 seconds, until the connect
 test("with a relay, the page does not advise to ask for one", async () => {
   session.iceServers.value = [{ urls: ["stun:turn.example.com", "turns:turn.example.com:443"] }];
   session.people.value = [person("ben", { name: "Ben" }), person("ada", { name: "Ada" })];
-  await clock.advance(WITHIN_MS);
+  await clock.advance(GIVEN_UP_MS);
   expect(unreachedText(session)).toStartWith("No connection to Ben and Ada.");
   expect(unreachedText(session)).not.toContain("relay");
 });
@@ -54,25 +57,26 @@ test("with a relay, the page does not advise to ask for one", async () => {
 test("a host is not advised to ask the host", async () => {
   session.me.value = { ...session.me.value, isAdmin: true };
   session.people.value = [person("ben", { name: "Ben" })];
-  await clock.advance(WITHIN_MS);
+  await clock.advance(GIVEN_UP_MS);
   expect(unreachedText(session)).toStartWith("No connection to Ben.");
   expect(unreachedText(session)).toContain("The people who run this service can set up a relay server (TURN).");
 });
 
 test("a person who is away or has left is not waited for, and neither is anyone while this page is away", async () => {
   session.people.value = [person("ben")];
-  await clock.advance(WITHIN_MS - 1);
+  await clock.advance(GIVEN_UP_MS - 1);
   session.isOnline.value = false;
-  await clock.advance(WITHIN_MS);
-  expect(shown()).toEqual([]);
+  await clock.advance(GIVEN_UP_MS);
+  expect([shown(), unreachedText(session)]).toEqual([[], ""]);
   session.isOnline.value = true;
-  await clock.advance(WITHIN_MS - 1);
+  await clock.advance(GIVEN_UP_MS - 1);
   expect(shown()).toEqual([]);
   await clock.advance(1);
   expect(shown()).toEqual(["ben"]);
   session.people.value = [person("ben", { isLost: true })];
   expect(shown()).toEqual([]);
   session.people.value = [];
+  expect(unreachedText(session)).toBe("");
   expect(clock.waiting).toBe(announcements.value.length);
 });
 
@@ -80,6 +84,6 @@ test("nothing is left after the end", async () => {
   session.people.value = [person("ben"), person("ada")];
   stop();
   expect(clock.waiting).toBe(0);
-  await clock.advance(WITHIN_MS);
+  await clock.advance(GIVEN_UP_MS);
   expect(shown()).toEqual([]);
 });

@@ -70,7 +70,10 @@ export const nameStates = (enter: Enter): Readonly<Record<string, (fakes: Fakes)
   },
   "names-unreached": async (fakes) => {
     await inside(fakes, enter, false);
-    fakes.visit.session.unreached.value = new Set(["p1", "p3"]);
+    fakes.visit.session.unreached.value = new Map([
+      ["p1", true],
+      ["p3", true],
+    ]);
     fakes.room().emit("left", { ...(fakes.room().inside[3] ?? fail()) });
   },
   "names-removed": async (fakes) => {

@@ -182,7 +182,11 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
     await visit.enter("Ada");
     lobby().emit("online", false);
   },
-  "not-open": (fakes) => refuse(fakes, "room_not_open", { opensAt: 1_900_000_000 }),
+  "not-open": async ({ visit, api }) => {
+    const times = { opensAt: 1_900_000_000, closesAt: 1_900_003_600 };
+    api.doorNow = () => ({ ...DOOR, privacy: "private", recording: true, state: "not_open", ...times });
+    await visit.start("Ada Lovelace");
+  },
   over: (fakes) => refuse(fakes, "room_over"),
   full: (fakes) => refuse(fakes, "room_full"),
   stale: (fakes) => refuse(fakes, "invalid_access_token"),
@@ -297,11 +301,14 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
   },
   unreached: async (fakes) => {
     await enter(fakes, { count: 2, isLong: true });
-    fakes.visit.session.unreached.value = new Set(["p0", "p1"]);
+    fakes.visit.session.unreached.value = new Map([
+      ["p0", true],
+      ["p1", true],
+    ]);
   },
   "unreached-host": async (fakes) => {
     await enter(fakes, { count: 2, ...admin });
-    fakes.visit.session.unreached.value = new Set(["p0"]);
+    fakes.visit.session.unreached.value = new Map([["p0", true]]);
   },
   devices: async (fakes) => {
     await enter(fakes, {});

@@ -89,7 +89,9 @@ export const de: Texts = {
   lobbyFullText: "Der Warteraum ist voll. Versuchen Sie es in einer Minute erneut.",
 
   notOpenTitle: "Dieser Raum ist noch nicht geöffnet",
-  notOpenText: "Öffnet: {time}. Lassen Sie diese Seite geöffnet: Sie wird automatisch aktualisiert.",
+  notOpenText: "Öffnet: {time}.",
+  closesText: "Schließt: {time}.",
+  keepOpen: "Lassen Sie diese Seite geöffnet: Sie wird automatisch aktualisiert.",
   notOpenTextPlain: "Versuchen Sie es später erneut.",
   overTitle: "Dieser Raum ist geschlossen",
   overText: "Bitten Sie die Person, die Sie eingeladen hat, um einen neuen Link.",
@@ -143,7 +145,7 @@ export const de: Texts = {
   meetingTime: "Dauer der Besprechung",
   alone: "Sie sind allein hier.",
   aloneInvite: "Laden Sie andere mit diesem Link ein.",
-  aloneOpens: "Öffnet für andere: {time}. Laden Sie sie mit diesem Link ein.",
+  aloneOpens: "Öffnet für andere: {time}. Laden Sie sie mit diesem Link ein. Früher öffnen lässt er sich im Dashboard.",
   aloneText: "Andere sehen Sie, sobald sie teilnehmen.",
   personJoined: "{name} nimmt jetzt teil.",
   personLeft: "{name} hat die Besprechung verlassen.",
@@ -153,6 +155,7 @@ export const de: Texts = {
   hasHand: "Hand gehoben",
   isAway: "Verbindung unterbrochen",
   isUnreached: "keine Verbindung",
+  stillConnecting: "Verbindung zu {name} wird noch hergestellt …",
   unreachedText:
     "Keine Verbindung zu {name}. Ihre Netzwerke lassen keine direkte Verbindung zu. Fragen Sie den Host nach einem Relay-Server (TURN).",
   unreachedHost:
@@ -276,6 +279,8 @@ export const de: Texts = {
   recordingShort: "REC",
   recordingMarkBy: "Aufzeichnung durch {name}",
   recordingBy: "{name} zeichnet diese Besprechung auf.",
+  recordingAhead: "Diese Besprechung wird aufgezeichnet, sobald sie beginnt.",
+  recordingPlace: "Die Aufzeichnung ist im Dashboard unter „Recordings“.",
   recordingByRoom: "Diese Besprechung wird aufgezeichnet.",
   recordingStopped: "Die Aufzeichnung wurde beendet.",
   recordingMeaning:
@@ -289,8 +294,7 @@ export const de: Texts = {
   record: "Besprechung aufzeichnen",
   stopRecording: "Aufzeichnung beenden",
   recordQuestion: "Diese Besprechung aufzeichnen?",
-  recordMeaning:
-    "Alle Anwesenden werden um Zustimmung gebeten. Mit dem Start der Aufzeichnung stimmen auch Sie zu. Jede Seite zeichnet auf, was sie sendet, und lädt es während der Besprechung hoch.",
+  recordMeaning: "Alle Anwesenden werden um Zustimmung gebeten. Mit dem Start der Aufzeichnung stimmen auch Sie zu.",
   recordStart: "Aufzeichnung starten",
   isRecorded: "wird aufgezeichnet",
   uploadRest: "Noch hochzuladen: {time} Ihrer Aufzeichnung. Lassen Sie diese Seite so lange geöffnet.",

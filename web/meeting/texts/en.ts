@@ -83,7 +83,9 @@ export const en = {
   lobbyFullText: "The lobby of this room is full. Try again in a minute.",
 
   notOpenTitle: "This room is not open yet",
-  notOpenText: "Opens: {time}. Keep this page open: it updates automatically.",
+  notOpenText: "Opens: {time}.",
+  closesText: "Closes: {time}.",
+  keepOpen: "Keep this page open: it updates automatically.",
   notOpenTextPlain: "Try again later.",
   overTitle: "This room is closed",
   overText: "Ask the person who invited you for a new link.",
@@ -135,7 +137,7 @@ export const en = {
   meetingTime: "Meeting duration",
   alone: "You are the only one here.",
   aloneInvite: "Share this link to invite others.",
-  aloneOpens: "Others can join from {time}. Share this link to invite them.",
+  aloneOpens: "Others can join from {time}. Share this link to invite them. To open it earlier, use the dashboard.",
   aloneText: "Others will see you as soon as they join.",
   personJoined: "{name} joined.",
   personLeft: "{name} left.",
@@ -145,6 +147,7 @@ export const en = {
   hasHand: "hand raised",
   isAway: "connection lost",
   isUnreached: "no connection",
+  stillConnecting: "Still connecting to {name}…",
   unreachedText:
     "No connection to {name}. Your networks do not allow a direct connection. Ask the host about a relay server (TURN).",
   unreachedHost:
@@ -267,6 +270,8 @@ export const en = {
   recordingShort: "REC",
   recordingMarkBy: "Recording by {name}",
   recordingBy: "{name} is recording this meeting.",
+  recordingAhead: "This meeting will be recorded.",
+  recordingPlace: "The recording is in the dashboard, under Recordings.",
   recordingByRoom: "This meeting is being recorded.",
   recordingStopped: "Recording stopped.",
   recordingMeaning:
@@ -280,8 +285,7 @@ export const en = {
   record: "Record the meeting",
   stopRecording: "Stop recording",
   recordQuestion: "Record this meeting?",
-  recordMeaning:
-    "Everyone in the meeting is asked to agree. By starting the recording, you agree, too. Each page records what it sends, and uploads it during the meeting.",
+  recordMeaning: "Everyone in the meeting is asked to agree. By starting the recording, you agree, too.",
   recordStart: "Start recording",
   isRecorded: "recorded",
   uploadRest: "{time} of your recording left to upload. Keep this page open until it is done.",

@@ -85,7 +85,9 @@ export const es: Texts = {
   lobbyFullText: "La sala de espera está llena. Inténtelo de nuevo dentro de un minuto.",
 
   notOpenTitle: "Esta sala todavía no está abierta",
-  notOpenText: "Apertura: {time}. Mantenga abierta esta página: se actualiza automáticamente.",
+  notOpenText: "Apertura: {time}.",
+  closesText: "Cierre: {time}.",
+  keepOpen: "Mantenga abierta esta página: se actualiza automáticamente.",
   notOpenTextPlain: "Inténtelo de nuevo más tarde.",
   overTitle: "Esta sala está cerrada",
   overText: "Pida un enlace nuevo a la persona que le envió la invitación.",
@@ -137,7 +139,8 @@ export const es: Texts = {
   meetingTime: "Duración de la reunión",
   alone: "No hay nadie más aquí.",
   aloneInvite: "Comparta este enlace para invitar a otras personas.",
-  aloneOpens: "Apertura para los demás: {time}. Comparta este enlace para invitarlos.",
+  aloneOpens:
+    "Apertura para los demás: {time}. Comparta este enlace para invitarlos. Para abrirla antes, use el panel.",
   aloneText: "Los demás le verán en cuanto se unan.",
   personJoined: "{name} se ha unido.",
   personLeft: "{name} ha salido.",
@@ -147,6 +150,7 @@ export const es: Texts = {
   hasHand: "mano levantada",
   isAway: "conexión perdida",
   isUnreached: "sin conexión",
+  stillConnecting: "Todavía conectando con {name}…",
   unreachedText:
     "Sin conexión con {name}. Sus redes no permiten una conexión directa. Consulte al anfitrión sobre un servidor de retransmisión (TURN).",
   unreachedHost:
@@ -269,6 +273,8 @@ export const es: Texts = {
   recordingShort: "REC",
   recordingMarkBy: "Grabando: {name}",
   recordingBy: "{name} está grabando esta reunión.",
+  recordingAhead: "Esta reunión se grabará.",
+  recordingPlace: "La grabación está en el panel, en «Recordings».",
   recordingByRoom: "Esta reunión se está grabando.",
   recordingStopped: "Se ha detenido la grabación.",
   recordingMeaning:
@@ -282,8 +288,7 @@ export const es: Texts = {
   record: "Grabar la reunión",
   stopRecording: "Detener la grabación",
   recordQuestion: "¿Grabar esta reunión?",
-  recordMeaning:
-    "Se pedirá permiso a todos los presentes. Al iniciar la grabación, usted también da el suyo. Cada página graba lo que envía y lo sube durante la reunión.",
+  recordMeaning: "Se pedirá permiso a todos los presentes. Al iniciar la grabación, usted también da el suyo.",
   recordStart: "Iniciar la grabación",
   isRecorded: "se está grabando",
   uploadRest: "Quedan por subir {time} de su grabación. Mantenga abierta esta página hasta entonces.",

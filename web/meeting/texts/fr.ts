@@ -87,7 +87,9 @@ export const fr: Texts = {
   lobbyFullText: "La salle d’attente est pleine. Réessayez dans une minute.",
 
   notOpenTitle: "Cette salle n’est pas encore ouverte",
-  notOpenText: "Ouverture : {time}. Gardez cette page ouverte : elle s’actualise automatiquement.",
+  notOpenText: "Ouverture : {time}.",
+  closesText: "Fermeture : {time}.",
+  keepOpen: "Gardez cette page ouverte : elle s’actualise automatiquement.",
   notOpenTextPlain: "Réessayez plus tard.",
   overTitle: "Cette salle est fermée",
   overText: "Demandez un nouveau lien à la personne qui organise la réunion.",
@@ -140,7 +142,8 @@ export const fr: Texts = {
   meetingTime: "Durée de la réunion",
   alone: "Vous êtes la seule personne ici.",
   aloneInvite: "Partagez ce lien pour inviter des personnes.",
-  aloneOpens: "Ouverture aux autres : {time}. Partagez ce lien pour les inviter.",
+  aloneOpens:
+    "Ouverture aux autres : {time}. Partagez ce lien pour les inviter. Pour l’ouvrir plus tôt, utilisez le tableau de bord.",
   aloneText: "Les autres vous verront dès leur arrivée.",
   personJoined: "{name} a rejoint la réunion.",
   personLeft: "{name} a quitté la réunion.",
@@ -150,6 +153,7 @@ export const fr: Texts = {
   hasHand: "main levée",
   isAway: "connexion perdue",
   isUnreached: "pas de connexion",
+  stillConnecting: "Connexion avec {name} toujours en cours…",
   unreachedText:
     "Pas de connexion avec {name}. Vos réseaux ne permettent pas de connexion directe. Parlez d’un serveur relais (TURN) à l’hôte.",
   unreachedHost:
@@ -274,6 +278,8 @@ export const fr: Texts = {
   recordingShort: "REC",
   recordingMarkBy: "Enregistrement par {name}",
   recordingBy: "{name} enregistre cette réunion.",
+  recordingAhead: "Cette réunion sera enregistrée.",
+  recordingPlace: "L’enregistrement est dans le tableau de bord, sous « Recordings ».",
   recordingByRoom: "Cette réunion est en cours d’enregistrement.",
   recordingStopped: "L’enregistrement est arrêté.",
   recordingMeaning:
@@ -288,7 +294,7 @@ export const fr: Texts = {
   stopRecording: "Arrêter l’enregistrement",
   recordQuestion: "Enregistrer cette réunion ?",
   recordMeaning:
-    "Toutes les personnes présentes doivent donner leur accord. En lançant l’enregistrement, vous donnez aussi le vôtre. Chaque page enregistre ce qu’elle envoie et le transfère pendant la réunion.",
+    "Toutes les personnes présentes doivent donner leur accord. En lançant l’enregistrement, vous donnez aussi le vôtre.",
   recordStart: "Lancer l’enregistrement",
   isRecorded: "enregistrement",
   uploadRest: "Il reste {time} de votre enregistrement à envoyer. Gardez cette page ouverte jusqu’à la fin.",

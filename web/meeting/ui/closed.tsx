@@ -75,7 +75,7 @@ export function WaitingPage(waiting: Waiting) {
 type MessageKeys = readonly [title: TextKey, text: TextKey];
 
 const CLOSED: Readonly<Record<Closed, MessageKeys>> = {
-  not_open: ["notOpenTitle", "notOpenText"],
+  not_open: ["notOpenTitle", "notOpenTextPlain"],
   over: ["overTitle", "overText"],
   full: ["fullTitle", "fullText"],
   locked: ["lockedTitle", "lockedText"],
@@ -97,9 +97,9 @@ export function ClosedPage({ why, timeMs, text }: Extract<Stage, { readonly at: 
   const visit = useVisit();
   const [title, explanation] = CLOSED[why];
   const time = timeMs === undefined ? undefined : moment(timeMs, Date.now());
-  const isLater = why === "not_open" && time === undefined;
+  if (why === "not_open" && timeMs !== undefined) return <NotOpenPage opensMs={timeMs} />;
   return (
-    <Message title={t(title)} text={isLater ? t("notOpenTextPlain") : t(explanation, { time: time ?? "" })}>
+    <Message title={t(title)} text={t(explanation)}>
       {why === "over" && time !== undefined && <p class="muted small">{t("overAt", { time })}</p>}
       {text !== undefined && text !== "" && <p>{t("declinedSaid", { text })}</p>}
       {why === "stale" && (
@@ -113,6 +113,28 @@ export function ClosedPage({ why, timeMs, text }: Extract<Stage, { readonly at: 
           {t("tryAgain")}
         </button>
       )}
+    </Message>
+  );
+}
+
+/** Visitors who are earlier than that come back for the meeting: the page does not ask them to stay. */
+const WORTH_WAITING_MS = 3_600_000;
+
+/** The page looks at the door again by itself (visit/next-look.ts). */
+function NotOpenPage({ opensMs }: { readonly opensMs: number }) {
+  const door = useVisit().session.door.value;
+  // The door is another one with each look.
+  const nowMs = Date.now();
+  const closesMs = (door?.closesAt ?? 0) * 1000;
+  const ahead = [
+    door?.recording && t("recordingAhead"),
+    isStranger(door) && door?.enableRequestToJoin && t("privateRoom"),
+    opensMs - nowMs <= WORTH_WAITING_MS && t("keepOpen"),
+  ];
+  return (
+    <Message title={t("notOpenTitle")} text={t("notOpenText", { time: moment(opensMs, nowMs) })}>
+      {closesMs > 0 && <p class="muted">{t("closesText", { time: moment(closesMs, opensMs) })}</p>}
+      {ahead.some(Boolean) && <p class="muted">{ahead.filter(Boolean).join(" ")}</p>}
     </Message>
   );
 }
@@ -170,6 +192,7 @@ export function OutPage({ why }: { readonly why: Ending }) {
   return (
     <Message title={t(title)} text={t(isGuest ? "removedGuestText" : text)}>
       <UploadStatus isRemoved={why === "removed"} />
+      {why === "ended" && <RecordingPlace />}
       {why === "replaced" && (
         <button type="button" class="primary" onClick={() => void visit.bringBack()}>
           {t("bringBack")}
@@ -187,6 +210,13 @@ export function OutPage({ why }: { readonly why: Ending }) {
       )}
     </Message>
   );
+}
+
+/** For hosts, who look for the recording next. It is on the dashboard, which this page knows no one's way into. */
+function RecordingPlace() {
+  const { session } = useVisit();
+  const isShown = session.wasRecorded.value && session.door.value?.you?.isAdmin === true;
+  return isShown ? <p class="muted">{t("recordingPlace")}</p> : null;
 }
 
 /** Only where the room can be entered: it takes a moment to find out, and nothing else moves meanwhile. */
@@ -213,6 +243,7 @@ export function LeftPage() {
   return (
     <Message title={t("leftTitle")}>
       <UploadStatus done={t("leftText")} />
+      <RecordingPlace />
       <button type="button" class="primary" onClick={() => void visit.returnToDoor()}>
         {t("enterAgain")}
       </button>

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { isStranger, vouchedName } from "../page/door.ts";
-import { NAME_MAX_CHARS } from "../page/names.ts";
+import { cleanName, NAME_MAX_CHARS } from "../page/names.ts";
 import { counted, t } from "../texts/texts.ts";
 import { ConnectionCheck, DeviceChoices, LevelMeter } from "./devices.tsx";
 import { Icon } from "./icons.tsx";
@@ -56,6 +56,8 @@ function EnterForm() {
   const plain = isAsking ? "askToEnter" : "enter";
   const agree = isAsking ? "agreeAndAsk" : "agreeAndEnter";
   const isBusy = session.stage.value.at === "entering";
+  // Who types none is called that, also in the recording.
+  const isNamed = cleanName(name.value) !== "";
   const enter = (event: Event): void => {
     event.preventDefault();
     void visit.enter(name.value);
@@ -76,14 +78,14 @@ function EnterForm() {
             onInput={(event) => (name.value = event.currentTarget.value)}
           />
           <p id={`${id}-hint`} class="muted small">
-            {t("yourNameHint")}
+            {isNamed ? t("yourNameHint") : t("enterAs", { name: visit.defaultName })}
           </p>
         </div>
       ) : (
         <p>{t("enterAs", { name: given })}</p>
       )}
       {isAsking && <p class="muted small">{t("privateRoom")}</p>}
-      {isRecorded && <RecordingNotice />}
+      {isRecorded && <RecordingNotice isAhead={session.door.value?.inside === 0} />}
       <button type="submit" class="primary large" disabled={isBusy}>
         {t(isBusy ? "entering" : isRecorded ? agree : plain)}
       </button>

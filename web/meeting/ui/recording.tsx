@@ -50,12 +50,12 @@ export function ConsentDialog() {
 }
 
 /** Above the button to enter a meeting that is recorded. */
-export function RecordingNotice({ by = "" }: { readonly by?: string }) {
+export function RecordingNotice({ isAhead }: { readonly isAhead: boolean }) {
   return (
     <div class="rec-notice">
       <p class="rec-title">
         <span class="rec-dot" aria-hidden="true" />
-        <strong>{recordedBy(by)}</strong>
+        <strong>{t(isAhead ? "recordingAhead" : "recordingByRoom")}</strong>
       </p>
       <p class="small">{t("recordingMeaning")}</p>
     </div>

@@ -11,7 +11,7 @@ import { OwnRecording } from "../recording/own-recording.ts";
 import type { Ending, LobbyConnection } from "../room/contract.ts";
 import { StayMemory } from "../session/kept-stay.ts";
 import type { OwnMedia } from "../session/own-media.ts";
-import { changesAt, closedBy, endingBy, isFinal, stayEndedBy } from "../session/refusals.ts";
+import { changesAt, closedBy, endingBy, isAsBefore, isFinal, stayEndedBy } from "../session/refusals.ts";
 import { type Closed, newSession, type Session } from "../session/session.ts";
 import { t } from "../texts/texts.ts";
 import { waitIn } from "./in-lobby.ts";
@@ -66,6 +66,11 @@ export class Visit {
     return this.#name;
   }
 
+  /** Without one that was typed. */
+  get defaultName(): string {
+    return this.#parts.defaultName(this.session.door.value?.you?.isAdmin === true);
+  }
+
   /** Asks the door from wherever one is: whether the service answers, and when the room opens. */
   readonly reach = async (): Promise<unknown> =>
     (this.session.door.value = await this.#parts.api.door(this.#memory.token));
@@ -116,7 +121,7 @@ export class Visit {
     if (this.session.stage.value.at === "door" && this.session.door.value?.recording) this.recording.agreeToNext();
     const typed = cleanName(name);
     if (typed !== "" && vouchedName(this.session.door.value) === undefined) keep("local", "name", typed);
-    this.#name = typed || this.#defaultName();
+    this.#name = typed || this.defaultName;
     await this.#join({});
   }
 
@@ -215,12 +220,8 @@ export class Visit {
   async #enterByItself(isRecorded: boolean): Promise<void> {
     if (isRecorded) await this.recording.ask("");
     if (!this.#parts.isFramed) this.#wishes.onlyIfClicked();
-    this.#name ||= this.#defaultName();
+    this.#name ||= this.defaultName;
     await this.#join({});
-  }
-
-  #defaultName(): string {
-    return this.#parts.defaultName(this.session.door.value?.you?.isAdmin === true);
   }
 
   #wait({ ticket, connect }: InLobby): void {
@@ -309,11 +310,10 @@ export class Visit {
   /** `at`: when it opens, was closed, or one may ask again; Unix seconds. */
   #close(why: Closed, at?: number): void {
     this.media.closeAll();
-    const { stage } = this.session;
     const timeMs = at === undefined ? undefined : at * 1000;
-    const isAsBefore = why === "failed" && stage.value.at === "closed" && stage.value.why === why;
-    // Not anew with each try: a page that frames this one would get an error each time.
-    if (!isAsBefore) stage.value = { at: "closed", why, ...(timeMs !== undefined && { timeMs }) };
+    const closed = { at: "closed", why, ...(timeMs !== undefined && { timeMs }) } as const;
+    // Not anew with each look: a page that frames this one would get an error each time.
+    if (!isAsBefore(this.session.stage.value, closed)) this.session.stage.value = closed;
     const waitMs = looksAgainInMs(why, timeMs);
     clearTimeout(this.#timer);
     if (waitMs !== undefined) this.#timer = setTimeout(() => void this.look(), waitMs);
