@@ -133,7 +133,6 @@ test("clients that stop in the middle of a POST, or leave at once, hold nothing 
   for (const socket of halves) socket.destroy();
   await until("the whole one is taken", async () => (await post(mine.session, 1)) === 204);
   await mine.wire.until("pong");
-  console.log("C", performance.now());
   await Promise.all(
     Array.from({ length: 200 }, async () => {
       const socket = connectTcp(Number(port), hostname);

@@ -71,3 +71,41 @@ test("a connection whose worker is killed is gone for all: 503 until the others 
   for (let n = 1; n <= 10; n++) expect(await post(kept.session, n, '{"type":"ping"}')).toBe(204);
   for (const { wire } of guests) wire.drop();
 });
+
+/** Shorter than what a worker may be silent for. */
+const PAUSED_MS = 1000;
+/** Its supervisor replaces a worker that is silent for longer. */
+const ANSWER_MAX_MS = 15_000;
+
+test("POSTs while their worker is paused are taken once, whichever worker gets them", async () => {
+  const channel = fresh("room");
+  const { wire: reader } = await world.subscriber(channel);
+  const guests = await Promise.all(Array.from({ length: 8 }, opened));
+  const [victim = 0] = childrenOf(world.server.pid);
+  process.kill(victim, "SIGSTOP");
+  const taking = guests.map(async ({ session, peerId }) => {
+    const frame = JSON.stringify({ type: "publish", channel, data: peerId });
+    await until(
+      "it is taken",
+      async () => {
+        // One that came to the paused worker waits there.
+        const status = await post(session, 1, frame);
+        expect([204, 503]).toContain(status);
+        return status === 204;
+      },
+      ANSWER_MAX_MS,
+    );
+  });
+  await Bun.sleep(PAUSED_MS);
+  process.kill(victim, "SIGCONT");
+  await Promise.all(taking);
+  const heard = new Set<unknown>();
+  for (const _ of guests) heard.add((await reader.frame("message")).data);
+  expect(heard).toEqual(new Set(guests.map(({ peerId }) => peerId)));
+  expect(await reader.sync()).toEqual([]);
+  for (const { wire, session } of guests) {
+    wire.drop();
+    // Late: it has ended, and which worker is asked does not matter.
+    await until("it is gone", async () => (await post(session, 2, '{"type":"ping"}')) === 404);
+  }
+});
