@@ -250,7 +250,7 @@ test("the console shows connects, messages and refusals as they come; filters, s
   await button(page, "Resume").click();
   await events(page).filter({ hasText: "chat/7" }).click();
   const details = page.getByRole("region", { name: "Details of the event" });
-  await details.getByText("Payloads of shop are not shown").waitFor();
+  await details.getByText("Payloads of shop are hidden").waitFor();
   await button(details, /Copy JSON/).click();
   const copied = JSON.parse(await page.evaluate<string>("navigator.clipboard.readText()"));
   expect(copied).toMatchObject({ kind: "publish", channel: "chat/7", peerId: "alice", app: world.app._id });

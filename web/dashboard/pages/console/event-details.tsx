@@ -142,8 +142,7 @@ export function NoPayloads({ app: id }: { readonly app: string }) {
   if (app.consolePayloads) return null;
   return (
     <>
-      Payloads of {app.name} are hidden. <a href={keysPage(app.name)}>Show them in the console</a> with a switch in its
-      developer section.
+      Payloads of {app.name} are hidden. Turn them on under <a href={keysPage(app.name)}>Keys</a>.
     </>
   );
 }
