@@ -9,7 +9,12 @@ import { exactTime } from "../../text/format.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Time } from "../../ui/values.tsx";
 
-function Value({ value }: { readonly value: unknown }) {
+/** Fields with Unix seconds are named like that. */
+const TIME_FIELD = /(At|UnixSec)$/;
+
+function Value({ field, value }: { readonly field: string; readonly value: unknown }) {
+  if (typeof value === "number" && value > 1 && TIME_FIELD.test(field))
+    return <span title={String(value)}>{exactTime(value)}</span>;
   if (value === undefined) return <span class="muted">–</span>;
   if (value === null || value === "") return <span class="muted">none</span>;
   if (Array.isArray(value) && value.every((one) => typeof one === "string"))
@@ -62,12 +67,12 @@ export function AuditDetails({ entry, onClose }: { readonly entry: AuditEntry; r
                   </th>
                   {before && (
                     <td class="old-value">
-                      <Value value={change.before} />
+                      <Value field={change.field} value={change.before} />
                     </td>
                   )}
                   {after && (
                     <td class="new-value">
-                      <Value value={change.after} />
+                      <Value field={change.field} value={change.after} />
                     </td>
                   )}
                 </tr>
