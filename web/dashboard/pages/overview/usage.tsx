@@ -23,7 +23,7 @@ export function Usage(_: { readonly at: PageParameters }) {
 }
 
 function UsageOf({ app }: { readonly app: App }) {
-  const { data, error } = useLive<Used>(`/apps/${app._id}/usage?periods=12`, { everyMs: REFRESH_MS });
+  const { data, error } = useLive<Used>(`/apps/${app._id}/usage?periods=24`, { everyMs: REFRESH_MS });
   const isEditing = useSignal(false);
   const periods = data?.data ?? [];
   return (
