@@ -27,13 +27,26 @@ const SOURCES: Readonly<Record<SettingRow["source"], string>> = {
 const withCode = (text: string): ComponentChildren =>
   text.split("`").map((part, at) => (at % 2 === 1 ? <code>{part}</code> : part));
 
+/** A long name breaks at its underscores. */
+const breakable = (name: string): ComponentChildren =>
+  name.split("_").map((part, at) =>
+    at === 0 ? (
+      part
+    ) : (
+      <>
+        _<wbr />
+        {part}
+      </>
+    ),
+  );
+
 const COLUMNS: readonly Column<SettingRow>[] = [
   {
     title: "Setting",
     value: ({ name }) => name,
     cell: ({ name, meaning }) => (
       <>
-        <code class="setting-name">{name}</code>
+        <code class="setting-name">{breakable(name)}</code>
         <p class="muted small">{withCode(meaning)}</p>
       </>
     ),
