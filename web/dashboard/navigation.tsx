@@ -116,7 +116,8 @@ function SignedInAs() {
   return (
     <div class="signed-in">
       <span class="muted small">
-        Signed in as <strong>{session.value?.name}</strong>
+        <span class="hidden-text">Signed in as </span>
+        <strong>{session.value?.name}</strong>
         {!mayChange.value && " (read only)"}
       </span>
       <button type="button" class="small" onClick={signOut}>
