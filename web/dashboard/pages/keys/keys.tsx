@@ -219,7 +219,8 @@ const columnsOf = (app: string, traffic: TrafficOf): readonly Column<Key>[] => [
         </span>
       </div>
     ),
-    below: ({ type, channelPatterns }) => `${type} · ${inText(firstOf(channelPatterns))}`,
+    below: ({ type, channelPatterns }) =>
+      `${type} · ${channelPatterns.length === 0 ? "no channels" : inText(firstOf(channelPatterns))}`,
   },
   {
     title: "Type",
@@ -230,7 +231,7 @@ const columnsOf = (app: string, traffic: TrafficOf): readonly Column<Key>[] => [
   },
   {
     title: "Channels",
-    width: 13,
+    width: 16,
     isMedium: true,
     value: ({ channelPatterns }) => channelPatterns.join(" "),
     cell: ({ channelPatterns }) => <Values of={channelPatterns} none="none" />,

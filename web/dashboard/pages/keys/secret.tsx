@@ -30,7 +30,7 @@ export const Countdown = ({ endsAt }: { readonly endsAt: number }) => {
 };
 
 const GRACES = [
-  ["", "the configured time (24 h by default)"],
+  ["", "as configured (24 h by default)"],
   ["0", "not at all: it ends now"],
   ["3600", "1 hour"],
   ["86400", "1 day"],
