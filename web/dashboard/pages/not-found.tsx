@@ -13,7 +13,11 @@ export const NotFound = () => (
   <Page title="Page not found">
     <Card>
       <Empty title="Check the address for typing errors.">
-        <a href={BASE}>Go to the overview</a>
+        <p class="row centered">
+          <a class="button" href={BASE}>
+            Go to the overview
+          </a>
+        </p>
       </Empty>
     </Card>
   </Page>

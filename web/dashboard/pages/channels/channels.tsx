@@ -173,7 +173,7 @@ function NoChannels({ app }: { readonly app: string }) {
           ", for example with this program:"
         ) : (
           <>
-            . It needs <a href={keysPage(app)}>a key</a> for that.
+            . To subscribe, clients need <a href={keysPage(app)}>a key</a>.
           </>
         )}
       </Empty>

@@ -143,7 +143,7 @@ const columnsOf = (resend: (one: WebhookDelivery) => Promise<void>): readonly Co
     title: "Event",
     value: ({ type }) => type,
     cell: ({ _id, type }) => (
-      <a class="name mono" href={addressOf(_id)}>
+      <a class="name mono" title={type} href={addressOf(_id)}>
         {type}
       </a>
     ),
