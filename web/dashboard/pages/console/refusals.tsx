@@ -70,13 +70,14 @@ const WHY: Column<Refusal> = {
   ),
 };
 
-const PEER: Column<Refusal> = {
+/** Beside the application, a tablet has room for the peer or for where it came from. */
+const peerColumn = (isOfApp: boolean): Column<Refusal> => ({
   title: "Peer",
   width: 11,
-  isMedium: true,
+  ...(isOfApp ? { isMedium: true } : { isMinor: true }),
   value: ({ peerId }) => peerId,
   cell: ({ appName, peerId }) => linked(appName, peerId, peerPage),
-};
+});
 
 const CHANNEL: Column<Refusal> = {
   title: "Channel",
@@ -121,7 +122,7 @@ const columnsOf = (isOfApp: boolean, labels: Labels, rows: readonly Refusal[]): 
     value: ({ keyId }) => keyId,
     cell: (row) => <KeyOf row={row} labels={labels} />,
   },
-  ...(rows.some(({ peerId }) => peerId !== undefined) ? [PEER] : []),
+  ...(rows.some(({ peerId }) => peerId !== undefined) ? [peerColumn(isOfApp)] : []),
   ...(rows.some(({ channel }) => channel !== undefined) ? [CHANNEL] : []),
   { title: "From", isMedium: true, value: fromOf, cell: (row) => fromOf(row) && <From of={row} /> },
   {
