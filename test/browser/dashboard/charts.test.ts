@@ -101,7 +101,7 @@ test("what was refused before the page was opened is listed, explained, and filt
   await row(page, "Refused connects by reason", "origin_not_allowed").getByRole("link").click();
   await page.waitForURL(/\/apps\/shop\/refusals\?kind=refuse&code=origin_not_allowed$/);
   const refused = row(page, "Refusals", "origin_not_allowed");
-  await refused.getByText(Origin, { exact: true }).waitFor();
+  await refused.getByText(Origin, { exact: true }).filter({ visible: true }).waitFor();
   await refused.getByRole("cell", { name: "2", exact: true }).waitFor();
   await refused.getByText("shop page", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Clear filters" }).click();
