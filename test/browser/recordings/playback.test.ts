@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { until } from "../../support/wait.ts";
 import { violations } from "../support/axe.ts";
 import { browserForTests, button, Dashboard, heading, link, NARROW_DARK } from "../support/dashboard.ts";
+import { eventually } from "../support/eventually.ts";
 import { leavesAfterUpload, recordingsOf, recordsFor } from "../support/recordings.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 import { Visitor } from "../support/visitor.ts";
@@ -81,6 +82,7 @@ test("two people who came one after the other are played in step, are sought tog
   );
   await link(page, "Play all together").click();
   await heading(page, "Playback of standup").waitFor();
+  await page.locator(".lane").nth(1).waitFor();
   expect(await page.locator(".lane .name").allInnerTexts()).toEqual(["Ada", "Ben"]);
   expect(await page.locator(".lane-spoke").allInnerTexts()).toEqual([
     expect.stringMatching(/^spoke \d+ s$/),
@@ -109,6 +111,15 @@ test("two people who came one after the other are played in step, are sought tog
     "what is shown is at five seconds",
     async () => (await position(page)) === 5 && (await areInStep(0.1, 1)),
   );
+  // A line of the list goes to where its person begins to speak, and marks that person.
+  await page
+    .getByRole("table", { name: "Who spoke when" })
+    .getByRole("button", { name: /, Ben$/ })
+    .first()
+    .click();
+  await page.locator(".tile.speaking", { hasText: "Ben" }).waitFor();
+  await eventually(() => page.locator(".tile.speaking").count(), 1);
+  expect(await page.locator(".seek-axis span").first().innerText()).toBe("0:00");
   // A click into a lane goes to that place.
   const lane = await page.locator(".lane-track").first().boundingBox();
   if (!lane) throw new Error("there is no lane");
@@ -130,7 +141,7 @@ test("two people who came one after the other are played in step, are sought tog
 
   // What is missing does not stop the others.
   await page.route(`**/recordings/${second._id}/file**`, (route) => route.fulfill({ status: 200, body: "none" }));
-  await page.goto(`${page.url().split("?")[0]}?at=6`);
+  await page.goto(`${page.url().split("?")[0]}?at=${Math.ceil(laterBy) + 1}`);
   await page.getByText("This file cannot be played.").waitFor();
   await button(page, "Play").click();
   await until("Ada is played", async () => (await position(page)) > 7.5);

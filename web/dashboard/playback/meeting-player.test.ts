@@ -231,3 +231,18 @@ test("speed and mute apply to files that come later, too", () => {
   world.player.setMuted("lane-a", false);
   expect(late.muted).toBe(false);
 });
+
+test("a jump to a person marks them until they have spoken for a moment, and another seek ends that", () => {
+  const world = new World(track("a", 0, 60_000));
+  const { player } = world;
+  player.seek(10_000, "lane-a");
+  expect(player.asked.value).toBe("lane-a");
+  player.play();
+  world.run(1.5);
+  expect(player.asked.value).toBe("lane-a");
+  world.run(1);
+  expect(player.asked.value).toBeUndefined();
+  player.seek(20_000, "lane-a");
+  player.seek(5000);
+  expect(player.asked.value).toBeUndefined();
+});

@@ -40,6 +40,9 @@ const WAIT_SHOWN_MS = 400;
 /** A tab in the background is not called for a while: what it has missed is not played. */
 const STEP_MAX_MS = 1500;
 
+/** By then the person who was asked for speaks: a jump goes to half a second before. */
+const ASKED_MS = 2000;
+
 interface Attached {
   readonly track: Track;
   readonly media: PlayedMedia;
@@ -57,6 +60,8 @@ export class MeetingPlayer {
   readonly rate: ReadonlySignal<number>;
   /** Lanes. */
   readonly muted: ReadonlySignal<ReadonlySet<string>>;
+  /** The lane of the person who was asked for, for a moment after the jump to them. */
+  readonly asked: ReadonlySignal<string | undefined>;
   /** Tracks that cannot be played. */
   readonly broken: ReadonlySignal<ReadonlySet<string>>;
   readonly #position: Signal<number> = signal(0);
@@ -64,6 +69,8 @@ export class MeetingPlayer {
   readonly #isWaiting = signal(false);
   readonly #rate = signal(1);
   readonly #muted: Signal<ReadonlySet<string>> = signal(new Set<string>());
+  readonly #asked = signal<string | undefined>(undefined);
+  #askedUntil = 0;
   readonly #broken: Signal<ReadonlySet<string>> = signal(new Set<string>());
   readonly #attached = new Map<string, Attached>();
   readonly #timeline: Timeline;
@@ -79,6 +86,7 @@ export class MeetingPlayer {
     this.isWaiting = this.#isWaiting;
     this.rate = this.#rate;
     this.muted = this.#muted;
+    this.asked = this.#asked;
     this.broken = this.#broken;
   }
 
@@ -118,8 +126,11 @@ export class MeetingPlayer {
     else this.play();
   }
 
-  seek(ms: number): void {
+  /** `lane`: of the person who speaks there. */
+  seek(ms: number, lane?: string): void {
     this.#position.value = Math.max(0, Math.min(this.#timeline.length, ms));
+    this.#asked.value = lane;
+    this.#askedUntil = this.#position.peek() + ASKED_MS;
     this.#lastMs = this.#nowMs();
     for (const one of this.#attached.values()) {
       one.seekedMs = Number.NEGATIVE_INFINITY;
@@ -155,6 +166,7 @@ export class MeetingPlayer {
   #advance(ms: number): void {
     const { length } = this.#timeline;
     this.#position.value = Math.min(length, this.#position.peek() + ms);
+    if (this.#position.peek() >= this.#askedUntil) this.#asked.value = undefined;
     if (this.#position.peek() >= length) this.#isPlaying.value = false;
   }
 

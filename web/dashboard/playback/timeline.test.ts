@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Recording } from "../api/room-types.ts";
-import { isAt, isSpeaking, pathOf, speechFrom, timelineOf } from "./timeline.ts";
+import { isAt, isSpeaking, pathOf, speechFrom, startOfTurn, ticksOf, timelineOf, turnsOf } from "./timeline.ts";
 
 const recording = (_id: string, fields: Partial<Recording> = {}): Recording => ({
   _id,
@@ -128,4 +128,57 @@ test("a lane of very many intervals is drawn with as many rectangles as can be s
   const many = Array.from({ length: 20_000 }, (_, n) => [n * 1000, n * 1000 + 500] as const);
   expect(pathOf(many, 20_000_000).split("M").length).toBeLessThan(2001);
   expect(pathOf([], 0)).toBe("");
+});
+
+test("speech ends with its file, whose length is known once it has been mended", () => {
+  const speech = (_id: string) => ({
+    _id,
+    intervals: [
+      [8000, 12_000],
+      [12_500, 13_000],
+    ] as const,
+  });
+  const { lanes } = timelineOf(
+    [recording("a", { mended: true }), recording("b", { participantSession: "p2" })],
+    [speech("a"), speech("b")],
+  );
+  expect(lanes.map(({ spoken }) => spoken)).toEqual([
+    [[8000, 10_500]],
+    [
+      [8000, 12_000],
+      [12_500, 13_000],
+    ],
+  ]);
+  expect(lanes[0]?.spokenMs).toBe(2500);
+});
+
+test("turns are listed in order, and short pauses do not end them", () => {
+  const { lanes } = timelineOf(
+    [recording("a", { endTime: 160 }), recording("b", { participantSession: "p2", endTime: 160 })],
+    [
+      {
+        _id: "a",
+        intervals: [
+          [100, 2000],
+          [4500, 6000],
+          [30_000, 31_000],
+        ],
+      },
+      { _id: "b", intervals: [[5000, 9000]] },
+    ],
+  );
+  const turns = turnsOf(lanes);
+  expect(turns.map(({ lane, from, to }) => [lane.id, from, to])).toEqual([
+    ["p1", 100, 6000],
+    ["p2", 5000, 9000],
+    ["p1", 30_000, 31_000],
+  ]);
+  expect(turns.map(startOfTurn)).toEqual([0, 4500, 29_500]);
+});
+
+test("an axis has round times, and few of them", () => {
+  expect(ticksOf(383_000)).toEqual([0, 120_000, 240_000, 360_000]);
+  expect(ticksOf(4000)).toEqual([0, 1000, 2000, 3000, 4000]);
+  expect(ticksOf(0)).toEqual([0]);
+  for (const hours of [1, 5, 24, 100]) expect(ticksOf(hours * 3_600_000).length).toBeLessThanOrEqual(7);
 });

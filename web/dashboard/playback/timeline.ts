@@ -76,7 +76,7 @@ function laneOf(id: string, all: readonly Track[], speech: ReadonlyMap<string, r
   const tracks = all.filter(({ lane }) => lane === id);
   const measured = tracks.flatMap((track) => {
     const intervals = speech.get(track.id);
-    return intervals ? [intervals.map(([from, to]): Interval => [track.from + from, track.from + to])] : [];
+    return intervals ? [intervals.flatMap(([from, to]) => within(track, [track.from + from, track.from + to]))] : [];
   });
   const spoken = measured.length > 0 ? joined(measured.flat()) : undefined;
   return {
@@ -86,6 +86,12 @@ function laneOf(id: string, all: readonly Track[], speech: ReadonlyMap<string, r
     spoken,
     spokenMs: (spoken ?? []).reduce((sum, [from, to]) => sum + to - from, 0),
   };
+}
+
+/** What was heard while nothing of it arrived in the file cannot be played. The length of a file that was not mended is not known that well. */
+function within({ to: end, recording }: Track, [from, to]: Interval): Interval[] {
+  if (recording.mended !== true) return [[from, to]];
+  return from < end ? [[from, Math.min(to, end)]] : [];
 }
 
 /** In order; those that touch or overlap are one. */
@@ -118,6 +124,42 @@ export function speechFrom(lanes: readonly Lane[], at: number, direction: 1 | -1
   let found: number | undefined;
   for (const one of begins) if (isThere(one) && (found === undefined || isNearer(one, found))) found = one;
   return found === undefined ? undefined : Math.max(0, found - BEFORE_MS);
+}
+
+/** A time at which one person speaks, with short pauses. */
+export interface Turn {
+  readonly lane: Lane;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A shorter pause is one of a person who goes on to speak. */
+const PAUSE_MS = 3000;
+
+/** In order. */
+export const turnsOf = (lanes: readonly Lane[]): readonly Turn[] =>
+  lanes
+    .flatMap((lane) =>
+      joined((lane.spoken ?? []).map(([from, to]) => [from, to + PAUSE_MS])).map(([from, to]) => ({
+        lane,
+        from,
+        to: to - PAUSE_MS,
+      })),
+    )
+    .sort((one, other) => one.from - other.from);
+
+/** A jump to a turn goes there, as speechFrom does. */
+export const startOfTurn = ({ from }: Turn): number => Math.max(0, from - BEFORE_MS);
+
+const TICKS_MAX = 6;
+const TICK_STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600];
+
+/** Round times for an axis of this length, in ms. */
+export function ticksOf(length: number): readonly number[] {
+  const seconds = length / 1000;
+  const least = TICK_STEPS_S.find((step) => seconds / step <= TICKS_MAX);
+  const step = least ?? Math.ceil(seconds / TICKS_MAX / 3600) * 3600;
+  return Array.from({ length: Math.floor(seconds / step) + 1 }, (_, at) => at * step * 1000);
 }
 
 /** How wide the picture of a lane is; what is closer than one unit is drawn as one. */

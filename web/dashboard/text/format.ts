@@ -13,6 +13,13 @@ const MOMENT = new Intl.DateTimeFormat("en", {
   hourCycle: "h23",
 });
 const MINUTES = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const SHORT_MOMENT = new Intl.DateTimeFormat("en", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
 const DAY = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const CLOCK = new Intl.DateTimeFormat("en", {
   hour: "2-digit",
@@ -94,6 +101,8 @@ export const appointment = (unixSeconds: number): string => MOMENT.format(unixSe
 /** The end of one: only the time, if it is on the same day. */
 export const appointmentEnd = (unixSeconds: number, beganAt: number): string =>
   (day(unixSeconds) === day(beganAt) ? MINUTES : MOMENT).format(unixSeconds * 1000);
+/** Where there is little room: "Nov 20, 10:00". */
+export const shortMoment = (unixSeconds: number): string => SHORT_MOMENT.format(unixSeconds * 1000);
 export const day = (unixSeconds: number): string => DAY.format(unixSeconds * 1000);
 export const clock = (unixMs: number): string => CLOCK.format(unixMs);
 

@@ -2,7 +2,7 @@
 import { meetingsPage, roomPage } from "../../address/links.ts";
 import type { PageParameters } from "../../address/router.ts";
 import { nowSeconds } from "../../api/now.ts";
-import type { Meeting as MeetingRow } from "../../api/room-types.ts";
+import type { Meeting as MeetingRow, Participant } from "../../api/room-types.ts";
 import { mayChange } from "../../api/session.ts";
 import { useLive } from "../../live/live.ts";
 import { insideOf, MEETING_EVERY_MS, meetingPath } from "../../live/meetings.ts";
@@ -47,7 +47,7 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
           <Card>
             <Facts app={app} meeting={data} />
           </Card>
-          <Card title="Participants" aside={joined(data.participants?.length ?? 0)}>
+          <Card title="Participants" aside={peopleIn(data.participants ?? [])}>
             <Participants
               app={app}
               room={data.room}
@@ -64,8 +64,11 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
   );
 }
 
-/** Someone who left and came back is listed twice. */
-const joined = (count: number): string => `joined ${count === 1 ? "once" : `${count} times`}`;
+/** Someone who left and came back is listed twice, and is one person. */
+function peopleIn(rows: readonly Participant[]): string {
+  const all = new Set(rows.map(({ externalUserId, name }) => externalUserId ?? name)).size;
+  return rows.length === all ? people(all) : `${people(all)}, joined ${rows.length} times`;
+}
 
 function Facts({ app, meeting }: { readonly app: string; readonly meeting: MeetingRow }) {
   const { _id, roomName, active, locked, recording, startTime, endTime } = meeting;

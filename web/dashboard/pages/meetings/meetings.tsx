@@ -10,14 +10,14 @@ import { currentApp } from "../../live/apps.ts";
 import { CHANGES_EVERY_MS, isSettled, useDelayed, useKept, useList } from "../../live/live.ts";
 import { useRoomName } from "../../live/room-name.ts";
 import type { CsvColumn } from "../../text/csv.ts";
-import { duration, fromLocalInput, toLocalInput, whole } from "../../text/format.ts";
+import { appointment, duration, fromLocalInput, shortMoment, toLocalInput, whole } from "../../text/format.ts";
 import { inText } from "../../text/in-text.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Select, Text } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Badge, Name, Time } from "../../ui/values.tsx";
+import { Badge, Name } from "../../ui/values.tsx";
 import { NotFound } from "../not-found.tsx";
 import { RecordingMark } from "./recording-state.tsx";
 import { MeetingSettings } from "./settings.tsx";
@@ -161,17 +161,17 @@ const columnsOf = (app: string): readonly Column<Meeting>[] => [
     ),
     below: (one) => (
       <>
-        <Time at={one.startTime} />, {duration(lengthOf(one))}
+        {shortMoment(one.startTime)}, {duration(lengthOf(one))}
       </>
     ),
   },
   {
     title: "Started",
-    rem: 7.5,
+    rem: 13,
     isMedium: true,
     value: ({ startTime }) => startTime,
     isTime: true,
-    cell: ({ startTime }) => <Time at={startTime} />,
+    cell: ({ startTime }) => appointment(startTime),
   },
   {
     title: "Lasted",

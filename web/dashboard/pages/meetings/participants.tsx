@@ -55,10 +55,11 @@ export function Participants({ app, room, roomName, rows, isNow = false, empty, 
       cell: ({ endTime }) => (endTime === undefined ? "–" : at(endTime)),
     },
     !isNow && {
-      title: "State",
+      title: "Why they left",
       rem: 8.75,
       isMedium: true,
-      cell: ({ endReason }) => (endReason === undefined ? <Badge kind="good">inside</Badge> : END_REASONS[endReason]),
+      cell: ({ endReason }) =>
+        endReason === undefined ? <Badge kind="good">still inside</Badge> : END_REASONS[endReason],
     },
     mayChange.value &&
       rows.some(({ endTime }) => endTime === undefined) && {

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { mayChange } from "../../api/session.ts";
 import { type MeetingPlayer, RATES } from "../../playback/meeting-player.ts";
-import { speechFrom, type Timeline } from "../../playback/timeline.ts";
+import { speechFrom, type Timeline, ticksOf } from "../../playback/timeline.ts";
 import { duration, position } from "../../text/format.ts";
 
 interface ControlsProps {
@@ -61,6 +61,13 @@ export function Controls({ timeline, player }: ControlsProps) {
         )}
       </div>
       <Seek length={length} player={player} />
+      <div class="seek-axis muted small" aria-hidden="true">
+        {ticksOf(length).map((at) => (
+          <span key={at} style={{ left: `${(at / Math.max(1, length)) * 100}%` }}>
+            {position(at / 1000)}
+          </span>
+        ))}
+      </div>
     </div>
   );
 }

@@ -37,7 +37,7 @@ function LaneRow({ lane, length, player }: LaneProps) {
   const next = (): void => {
     // Behind the last time comes the first one.
     const to = speechFrom([lane], player.position.peek(), 1) ?? speechFrom([lane], -1, 1);
-    if (to !== undefined) player.seek(to);
+    if (to !== undefined) player.seek(to, id);
   };
   return (
     <li class="lane">

@@ -17,6 +17,7 @@ import { Card, Page } from "../../ui/page.tsx";
 import { Controls } from "./controls.tsx";
 import { Lanes } from "./lanes.tsx";
 import { Stage } from "./stage.tsx";
+import { Turns } from "./turns.tsx";
 
 /** The most recordings that a call answers at once. */
 const PAGE_MAX = 100;
@@ -116,6 +117,7 @@ function Player({ app, timeline, isCut }: PlayerProps) {
       <Card>
         <Controls timeline={timeline} player={player} />
         <Lanes timeline={timeline} player={player} />
+        <Turns timeline={timeline} player={player} />
       </Card>
     </>
   );

@@ -60,7 +60,12 @@ interface TileProps {
 }
 
 function Tile({ app, lane, isLarge, tracks, now, player }: TileProps) {
-  const isHeard = useComputed(() => isSpeaking(lane, player.position.value)).value && !isLarge;
+  // After a jump to a person it is them, even if others speak as well.
+  const isHeard =
+    useComputed(() => {
+      const asked = player.asked.value;
+      return asked === undefined ? isSpeaking(lane, player.position.value) : asked === lane.id;
+    }).value && !isLarge;
   const current = tracks.find(({ id }) => now.includes(id));
   const isBroken = current !== undefined && player.broken.value.has(current.id);
   return (
