@@ -24,6 +24,7 @@ export const LONG: readonly string[] = [
   "browser/meetings-hands",
   "browser/meetings-keyboard",
   "browser/meetings-looks",
+  "browser/pages-hands",
   "browser/react",
   "browser/recordings/playback",
   "browser/recordings/recordings",

@@ -4,7 +4,7 @@
  * and otherwise at the beginning of what is there now.
  */
 
-const PLACES = "section, fieldset, form, aside, nav, header, main, [role=group]";
+const PLACES = "article, section, fieldset, form, aside, nav, header, main, [role=group]";
 
 /** An element that had the focus, and what is around it, from the inside out. */
 export interface Stop {
@@ -13,9 +13,10 @@ export interface Stop {
 }
 
 const hasFocus = (element: Element): boolean => document.activeElement === element;
-const canFocus = (element: Element): boolean => element.isConnected && !element.matches(":disabled");
+const isShown = (element: Element): boolean => element.isConnected && element.closest("[hidden]") === null;
+const canFocus = (element: Element): boolean => isShown(element) && !element.matches(":disabled");
 
-const isPlace = (one: Element): boolean => one.isConnected && one.matches(PLACES);
+const isPlace = (one: Element): boolean => isShown(one) && one.matches(PLACES);
 
 export function stopAt(element: EventTarget | null): Stop | undefined {
   if (!(element instanceof HTMLElement) || element === document.body) return undefined;
@@ -51,6 +52,16 @@ export function keepFocus(): void {
   addEventListener("focusin", ({ target }) => {
     last = stopAt(target);
   });
-  const observer = new MutationObserver(look);
-  observer.observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["disabled"] });
+  let isWaiting = false;
+  const observer = new MutationObserver(() => {
+    if (isWaiting) return;
+    isWaiting = true;
+    // Not at once: the key that was pressed may itself lead on, such as Tab in a menu.
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      look();
+    });
+  });
+  const attributeFilter = ["disabled", "hidden"];
+  observer.observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter });
 }

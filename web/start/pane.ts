@@ -199,7 +199,10 @@ export class Pane {
       this.tellState();
     });
     field.addEventListener("keydown", ({ key }) => {
-      if (key === "Enter") field.blur();
+      if (key !== "Enter") return;
+      field.blur();
+      // On a phone its keyboard closes, too.
+      if (!matchMedia("(pointer: coarse)").matches) field.focus();
     });
     return field;
   }

@@ -116,6 +116,11 @@ class Keyboard implements Hand {
     await target.waitFor({ state: "attached" });
     const way: string[] = [];
     let now = await target.evaluate<Focus, undefined>(FOCUS_FROM as never, undefined);
+    if (now.isNowhere) {
+      // What disappears is seen with the next picture.
+      await this.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+      now = await target.evaluate<Focus, undefined>(FOCUS_FROM as never, undefined);
+    }
     if (this.hasBegun && now.isNowhere) this.complaints.add(`the focus is lost after ${this.last}`);
     this.hasBegun = true;
     const onward = now.isAhead ? "Tab" : "Shift+Tab";
