@@ -120,7 +120,7 @@ export function ClosedPage({ why, timeMs, text }: Extract<Stage, { readonly at: 
 /** Visitors who are earlier than that come back for the meeting: the page does not ask them to stay. */
 const WORTH_WAITING_MS = 3_600_000;
 
-/** The page looks at the door again by itself (visit/next-look.ts). */
+/** The page looks at the door again by itself (page/door.ts). */
 function NotOpenPage({ opensMs }: { readonly opensMs: number }) {
   const door = useVisit().session.door.value;
   // The door is another one with each look.
