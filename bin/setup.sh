@@ -47,6 +47,15 @@ lock() {
   fi
 }
 
+# On a slow connection it takes minutes, and npm says nothing meanwhile. Ends also if this command is killed.
+say_that_it_goes_on() {
+  seconds=0
+  while sleep 15 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+    seconds=$((seconds + 15))
+    echo "parley: still installing dependencies ($seconds s)" >&2
+  done
+}
+
 # npm works in a folder of its own, and a rename puts the result into place: a service that runs from node_modules never finds it empty,
 # and an install that fails changes nothing.
 install() {
@@ -59,12 +68,16 @@ install() {
   rm -rf "$staging" "$replaced"
   mkdir "$staging" && cp "$root/package.json" "$root/package-lock.json" "$staging/" ||
     fail "the dependencies cannot be installed in $root: run this as the owner of the folder"
+  say_that_it_goes_on 9<&- &
+  reminder=$!
   # The output of npm is shown only if it fails: its warnings about its own configuration would confuse users at the first start.
   output=$(cd "$staging" && npm ci --no-audit --no-fund $omit 9<&- 2>&1) || {
+    kill "$reminder" 2>/dev/null
     rm -rf "$staging"
     printf '%s\n' "$output" >&2
     fail "npm ci failed; its message is above"
   }
+  kill "$reminder" 2>/dev/null
   launcher "$staging/node_modules" || fail "Bun cannot run here; tried: node node_modules/bun/install.js"
   cp "$root/package-lock.json" "$staging/node_modules/.installed-lock.json"
   touch "$staging/node_modules/.package-lock.json"

@@ -137,6 +137,13 @@ describe("the series of a node with traffic", () => {
   });
 });
 
+test("a revoked key still has its series", async () => {
+  const { _id } = await admin.createApp();
+  const { keyId } = await admin.createPublishable(_id);
+  await admin.must("DELETE", `/signalling/keys/${keyId}`);
+  expect(await series(`metric=refusals&range=15m&key=${keyId}&app=${_id}`)).toMatchObject({ metric: "refusals" });
+});
+
 test("says what is wrong with a request", async () => {
   const status = async (query: string): Promise<unknown> => {
     const { status, body } = await call<{ error: string; message: string }>(

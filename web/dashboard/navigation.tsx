@@ -50,10 +50,12 @@ export function Navigation() {
       </div>
       <div id="menu" class="menu">
         <AppSwitcher />
-        {(app === undefined ? OF_SERVICE : OF_APP).map((group) => (
-          <Links key={group.title} group={group} root={root} />
-        ))}
-        <Links group={OPERATE} root="" />
+        <div class="menu-groups">
+          {(app === undefined ? OF_SERVICE : OF_APP).map((group) => (
+            <Links key={group.title} group={group} root={root} />
+          ))}
+          <Links group={OPERATE} root="" />
+        </div>
         <div class="menu-foot">
           <ThemeSwitch />
           <SignedInAs />

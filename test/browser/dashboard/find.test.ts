@@ -247,10 +247,10 @@ test("a page says how fresh it is, and since when it is not", async () => {
   ]);
   expect(answer.status()).toBe(200);
   await page.goto(`${server.url}/dashboard/apps/shop/peers`);
-  await mark.getByText("Every 3 s", { exact: true }).waitFor();
+  await mark.getByText("Updates every 3 s", { exact: true }).waitFor();
   await dashboard.context.setOffline(true);
   await mark.getByText(/^As of \d\d:\d\d:\d\d$/).waitFor();
   await page.locator("[aria-live]").getByText("This browser is offline.").waitFor();
   await dashboard.context.setOffline(false);
-  await mark.getByText("Every 3 s", { exact: true }).waitFor();
+  await mark.getByText("Updates every 3 s", { exact: true }).waitFor();
 });

@@ -39,6 +39,16 @@ test("a wrong token is refused with a sentence; the right one opens the only app
   await page.getByLabel("Token").fill("admin_wrong");
   await button(page, "Sign in").click();
   await page.getByRole("alert").filter({ hasText: /\w+/ }).waitFor();
+  for (const [pasted, name] of [
+    [`pk_live_${"0".repeat(32)}`, "a publishable key"],
+    [`sk_id_${"0".repeat(32)}:sk_secret_x`, "a secret key"],
+  ] as const) {
+    await page.getByLabel("Token").fill(pasted);
+    await button(page, "Sign in").click();
+    const alert = page.getByRole("alert").filter({ hasText: `This is ${name}` });
+    await alert.filter({ hasText: "admin token" }).waitFor();
+    expect(await alert.textContent()).not.toContain("000");
+  }
   await signInByForm(page, server.adminToken);
   // The only application is what one has come for. All of them are a choice, which a reload does not take back.
   await page.waitForURL(/\/dashboard\/apps\/shop$/);

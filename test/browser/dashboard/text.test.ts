@@ -92,10 +92,10 @@ test("in dialogs and details", async () => {
 
   await page.goto(`${server.url}/dashboard/apps/shop/peers/${encoded(PEER)}`);
   await button(page, "Disconnect").click();
-  await isText(page, `Disconnect ${PEER}?`);
+  await isText(page, `Disconnect ${IMAGE}?`);
   await page.keyboard.press("Escape");
   await button(page, "Send a message").click();
-  await isText(page, `Send a message to ${PEER}`);
+  await isText(page, `Send a message to ${IMAGE}`);
 
   await page.goto(`${server.url}/dashboard/apps/shop/keys/${key.keyId}`);
   await button(page, "Revoke …").click();

@@ -8,12 +8,24 @@ import { Form } from "../ui/dialog.tsx";
 import { Text } from "../ui/fields.tsx";
 import { Notice } from "../ui/notice.tsx";
 
+const NEEDED =
+  "Sign in with the line “admin token” of first-run.txt (parley_admin_…), or with an operator's token (op_…).";
+
+/** What was pasted in place of a token, without repeating it. It is not sent. */
+function otherCredential(text: string): string | undefined {
+  if (text.startsWith("pk_")) return `This is a publishable key, which clients connect with. ${NEEDED}`;
+  if (text.startsWith("sk_")) return `This is a secret key, which your backend uses. ${NEEDED}`;
+  return /^eyJ[\w-]*\.[\w-]+\.[\w-]+$/.test(text) ? `This is a client's token. ${NEEDED}` : undefined;
+}
+
 export function SignIn() {
   const token = useSignal("");
   useEffect(() => {
     document.title = "Sign in · Parley";
   }, []);
   const signIn = async (): Promise<void> => {
+    const other = otherCredential(token.value.trim());
+    if (other !== undefined) throw new Error(other);
     signedIn(await sessions.open<Session>(token.value.trim()));
   };
   return (

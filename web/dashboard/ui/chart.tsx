@@ -98,7 +98,7 @@ const linesOf = (lines: readonly Line[], step: number | undefined, format: (valu
   lines.map((line) => `${line.title} ${shownValue(line, step, format)}`);
 
 interface LegendProps extends Pick<ChartProps, "times" | "lines" | "format" | "isBytes"> {
-  /** `/s` is written to each value, a longer one behind them. */
+  /** `/s` is written to each value, a longer one before the value of a line alone, or behind those of several. */
   readonly unit: string;
 }
 
@@ -111,15 +111,21 @@ function Legend({ times, lines, unit, ...formats }: LegendProps) {
     <span class="legend small">
       {lines.map((line) => (
         <span key={line.title}>
-          <i class={line.isDashed ? "dashed" : ""} style={{ color: `var(${line.color})` }} aria-hidden="true" />
-          {lines.length > 1 && <span class="legend-name">{line.title}</span>}{" "}
+          {/* A line alone needs no mark, which would look like a value that is missing. */}
+          {lines.length > 1 && (
+            <>
+              <i class={line.isDashed ? "dashed" : ""} style={{ color: `var(${line.color})` }} aria-hidden="true" />
+              <span class="legend-name">{line.title}</span>{" "}
+            </>
+          )}
+          {lines.length === 1 && !isShort && unit && `${unit} `}
           <b>
             {at && step === undefined ? "–" : shownValue(line, step, formatOf(formats))}
             {isShort && unit}
           </b>
         </span>
       ))}
-      {!isShort && unit && <span>{unit}</span>}
+      {!isShort && unit && lines.length > 1 && <span>{unit}</span>}
     </span>
   );
 }

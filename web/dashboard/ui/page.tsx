@@ -82,7 +82,7 @@ function FreshMark({ isForm }: { readonly isForm: boolean }) {
     case "followed":
       return (
         <span class="mark live" title="This page updates automatically">
-          Every {now.everySec} s
+          Updates every {now.everySec} s
         </span>
       );
     case "once":

@@ -70,7 +70,8 @@ export function plotOptions({
     height: heightPx,
     legend: { show: false },
     cursor: isSpark ? { show: false } : CURSOR,
-    padding: isSpark ? [2, 0, 2, 0] : [8, 20, 0, 0],
+    // Without times there is no axis below, which the lowest text needs half of.
+    padding: isSpark ? [2, 0, 2, 0] : [8, 20, (plot) => (plot.data?.[0]?.length ? 0 : 8), 0],
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, leastTop) || 1] } },
     axes: isSpark
       ? [{ show: false }, { show: false }]

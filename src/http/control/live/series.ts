@@ -129,9 +129,9 @@ export function seriesEndpoints(guard: Guard<Operator>, parts: SeriesParts): End
     return app.id;
   };
   const appOfKey = (keyId: string): AppId => {
-    const key = keyring.key(keyId);
-    if (!key) throw new Problem("not_found", "key: there is no key with this id");
-    return key.app;
+    const app = keyring.key(keyId)?.app ?? keyring.revoked.appOf(keyId);
+    if (app === undefined) throw new Problem("not_found", "key: there is no key with this id");
+    return app;
   };
   const subjectOf = ({ metric, app, key, credentials }: Asked): { readonly app?: AppId; readonly name: string } => {
     if (credentials !== undefined && (metric !== "refusals" || app !== undefined || key !== undefined))
