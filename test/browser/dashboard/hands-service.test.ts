@@ -39,6 +39,7 @@ describe.each([...HANDS])("by %s", (by) => {
     await menu();
     await hand.press(button(page, /^Application:/));
     const field = page.getByRole("combobox", { name: "Find an application" });
+    await field.and(page.locator(":focus")).waitFor();
     await page.keyboard.type("shop");
     await page.getByRole("option", { name: "shop" }).waitFor();
     if (by === "touch") await hand.press(page.getByRole("option", { name: "shop" }));

@@ -25,6 +25,11 @@ const FAULTS = `(() => {
     .filter((one) => isShown(one) && !one.matches(":disabled, .hidden-text, [type=hidden]"))
     .map((one) => ({ one, box: boxOf(one) }))
     .filter(({ box }) => box.width > 1 && box.height > 1);
+  /** A menu lies over it. */
+  const isCovered = ({ one, box }) => {
+    const hit = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+    return hit !== null && !one.contains(hit) && !hit.contains(one) && hit.closest("nav, [role=listbox]") !== null;
+  };
   /** 24 px around its middle touch no other one. */
   const isAlone = ({ one, box }) => {
     const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
@@ -36,7 +41,7 @@ const FAULTS = `(() => {
   };
   return all
     .filter(({ box }) => box.width < LEAST_PX - 0.5 || box.height < LEAST_PX - 0.5)
-    .filter((target) => !isInText(target.one) && !isAlone(target))
+    .filter((target) => !isInText(target.one) && !isAlone(target) && !isCovered(target))
     .map(({ one, box }) => {
       const what = one.getAttribute("aria-label") ?? (one.textContent?.trim() || one.outerHTML);
       return what.slice(0, 60) + ": " + box.width.toFixed(0) + " x " + box.height.toFixed(0);
