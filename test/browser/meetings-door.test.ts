@@ -75,7 +75,9 @@ test("a host who tries the room before it opens sees from when others can join",
   const url = await rooms().room({ notBeforeUnixSec: Math.floor(Date.UTC(2035, 2, 16, 10) / 1000) });
   const host = await rooms().visit(await hostLink(url));
   await host.enter("Hana");
-  await host.page.getByText(/^Others can join from .*March 1[56], 2035.*Share this link to invite them\./).waitFor();
+  await host.page
+    .getByText(/^Others can join from .*March 1[56], 2035.*To open it earlier, use the dashboard\.$/)
+    .waitFor();
 });
 
 test("a camera that cannot do what is asked for is opened as it is", async () => {

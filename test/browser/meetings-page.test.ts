@@ -237,7 +237,7 @@ test("a room that is over, not open yet or full says so", async () => {
   await guest.page.getByText(/^Closes: \d/).waitFor();
   await guest.page
     .getByText(
-      "This meeting will be recorded. This room is private. Without an invitation, a host has to let you in. Keep this page open: it updates automatically.",
+      "This meeting will be recorded. This room is private. Without an invitation, a host has to let you in. Keep this page open.",
     )
     .waitFor();
   // A host opens it now: the page that is looked at shows it soon.

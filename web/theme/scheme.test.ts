@@ -1,9 +1,9 @@
-/** Dark colours are in theme.css twice: of the system, and as chosen. Both are the same. */
+/** Dark colours are there twice: of the system (theme.css), and as chosen (documents.css). Both are the same. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const css = readFileSync(join(import.meta.dir, "theme.css"), "utf8");
+const css = ["theme.css", "documents.css"].map((name) => readFileSync(join(import.meta.dir, name), "utf8")).join("\n");
 
 const colours = (selector: string): string[] => {
   const [, block = ""] = css.split(`${selector} {\n`);

@@ -9,7 +9,7 @@ import { recordedBy, t } from "../texts/texts.ts";
 import type { OwnRecording, RecordedStay } from "./own-recording.ts";
 
 interface MeetingRecordingParts {
-  readonly session: Pick<Session, "stage" | "recording" | "wasRecorded">;
+  readonly session: Pick<Session, "stage" | "recording">;
   readonly own: OwnRecording;
   readonly act: (act: Act) => Promise<void>;
   /** What the person has agreed to has changed: a reload must know it. */
@@ -93,10 +93,9 @@ export class MeetingRecording {
 
   /** Inside, until `leave`. */
   enter(answer: Answered, stay: RecordedStay): void {
-    const { recording, wasRecorded } = this.#parts.session;
+    const { recording } = this.#parts.session;
     const fact = factOf(answer.recording);
     recording.value = fact && this.#consent.about(fact);
-    wasRecorded.value = fact !== undefined;
     // It has ended before the person was inside: the next one is asked about.
     if (!fact) this.#consent.forget();
     this.#end = effect(() => {
@@ -116,7 +115,6 @@ export class MeetingRecording {
       this.own.failure.value = undefined;
     }
     session.recording.value = isOn ? this.#consent.about(fact) : undefined;
-    if (isOn) session.wasRecorded.value = true;
     changed();
     // Where the person is asked, the question shows it.
     announce(isOn ? recordedBy(fact.by) : t("recordingStopped"), session.recording.value?.hasAgreed === false);

@@ -85,8 +85,6 @@ export interface Session {
   readonly isLocked: Signal<boolean>;
   /** undefined: the meeting is not recorded. */
   readonly recording: Signal<RecordingNow | undefined>;
-  /** The meeting that this page is in, or was in last, is recorded or was. */
-  readonly wasRecorded: Signal<boolean>;
   readonly isOnline: Signal<boolean>;
   /** When the next attempt to restore the connection begins; undefined: it has begun, or there is a connection. */
   readonly retryAtMs: Signal<number | undefined>;
@@ -114,7 +112,6 @@ export const newSession = (roomName: string): Session => ({
   queue: signal([]),
   isLocked: signal(false),
   recording: signal(undefined),
-  wasRecorded: signal(false),
   isOnline: signal(true),
   retryAtMs: signal(undefined),
   beganMs: signal(Date.now()),

@@ -54,14 +54,6 @@ test("with a relay, the page does not advise to ask for one", async () => {
   expect(unreachedText(session)).not.toContain("relay");
 });
 
-test("a host is not advised to ask the host", async () => {
-  session.me.value = { ...session.me.value, isAdmin: true };
-  session.people.value = [person("ben", { name: "Ben" })];
-  await clock.advance(GIVEN_UP_MS);
-  expect(unreachedText(session)).toStartWith("No connection to Ben.");
-  expect(unreachedText(session)).toContain("The people who run this service can set up a relay server (TURN).");
-});
-
 test("a person who is away or has left is not waited for, and neither is anyone while this page is away", async () => {
   session.people.value = [person("ben")];
   await clock.advance(GIVEN_UP_MS - 1);

@@ -61,12 +61,12 @@ function waitedFor({ isOnline, people, qualities }: Session): ReadonlySet<string
 const isRelay = ({ urls }: RTCIceServer): boolean => [urls].flat().some((url) => /^turns?:/i.test(url));
 
 /** Empty if there is nothing to say. */
-export function unreachedText({ me, people, unreached, iceServers }: Session): string {
+export function unreachedText({ people, unreached, iceServers }: Session): string {
   const isGivenUp = [...unreached.value.values()].includes(true);
   const names = people.value.filter(({ participantSession: who }) => isGivenUp === unreached.value.get(who));
   if (names.length === 0) return "";
   const name = listed(names.map((one) => one.name));
   if (!isGivenUp) return t("stillConnecting", { name });
   if (iceServers.value.some(isRelay)) return t("unreachedWithRelay", { name });
-  return t(me.value.isAdmin ? "unreachedHost" : "unreachedText", { name });
+  return t("unreachedText", { name });
 }

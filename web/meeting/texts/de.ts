@@ -86,18 +86,18 @@ export const de: Texts = {
   askAgainIn: "In {time} können Sie erneut anfragen.",
   askAgainNow: "Sie können jetzt erneut anfragen.",
   lobbyFullTitle: "Zu viele Personen warten",
-  lobbyFullText: "Der Warteraum ist voll. Versuchen Sie es in einer Minute erneut.",
+  lobbyFullText: "Versuchen Sie es in einer Minute erneut.",
 
   notOpenTitle: "Dieser Raum ist noch nicht geöffnet",
   notOpenText: "Öffnet: {time}.",
   closesText: "Schließt: {time}.",
-  keepOpen: "Lassen Sie diese Seite geöffnet: Sie wird automatisch aktualisiert.",
+  keepOpen: "Lassen Sie diese Seite geöffnet.",
   notOpenTextPlain: "Versuchen Sie es später erneut.",
   overTitle: "Dieser Raum ist geschlossen",
   overText: "Bitten Sie die Person, die Sie eingeladen hat, um einen neuen Link.",
   overAt: "Geschlossen: {time}.",
   fullTitle: "Dieser Raum ist voll",
-  fullText: "Zurzeit kann niemand mehr teilnehmen. Versuchen Sie es erneut, wenn jemand gegangen ist.",
+  fullText: "Versuchen Sie es erneut, wenn jemand gegangen ist.",
   lockedTitle: "Dieser Raum ist gesperrt",
   lockedText: "Die Hosts lassen zurzeit niemanden mehr herein.",
   invitationTitle: "Für diesen Raum brauchen Sie eine Einladung",
@@ -145,7 +145,7 @@ export const de: Texts = {
   meetingTime: "Dauer der Besprechung",
   alone: "Sie sind allein hier.",
   aloneInvite: "Laden Sie andere mit diesem Link ein.",
-  aloneOpens: "Öffnet für andere: {time}. Laden Sie sie mit diesem Link ein. Früher öffnen lässt er sich im Dashboard.",
+  aloneOpens: "Öffnet für andere: {time}. Früher öffnen lässt er sich im Dashboard.",
   aloneText: "Andere sehen Sie, sobald sie teilnehmen.",
   personJoined: "{name} nimmt jetzt teil.",
   personLeft: "{name} hat die Besprechung verlassen.",
@@ -157,8 +157,6 @@ export const de: Texts = {
   isUnreached: "keine Verbindung",
   stillConnecting: "Verbindung zu {name} wird noch hergestellt …",
   unreachedText:
-    "Keine Verbindung zu {name}. Ihre Netzwerke lassen keine direkte Verbindung zu. Fragen Sie den Host nach einem Relay-Server (TURN).",
-  unreachedHost:
     "Keine Verbindung zu {name}. Ihre Netzwerke lassen keine direkte Verbindung zu. Die Betreiber dieses Dienstes können einen Relay-Server (TURN) einrichten.",
   unreachedWithRelay:
     "Keine Verbindung zu {name}. Ein Netzwerk zwischen Ihnen blockiert den Anruf. Versuchen Sie es mit einem anderen Netzwerk, oder schalten Sie Ihr VPN aus.",
@@ -267,7 +265,7 @@ export const de: Texts = {
   leaveMeaning: "Außer Ihnen ist kein Host hier. Wenn Sie gehen, machen die anderen ohne Host weiter.",
   endForAll: "Für alle beenden",
   endQuestion: "Die Besprechung für alle beenden?",
-  endMeaning: "Die Besprechung endet für alle. Der Raum bleibt bestehen.",
+  endMeaning: "Der Raum bleibt bestehen.",
   end: "Besprechung beenden",
   lock: "Raum sperren",
   unlock: "Raum entsperren",
@@ -280,7 +278,7 @@ export const de: Texts = {
   recordingMarkBy: "Aufzeichnung durch {name}",
   recordingBy: "{name} zeichnet diese Besprechung auf.",
   recordingAhead: "Diese Besprechung wird aufgezeichnet, sobald sie beginnt.",
-  recordingPlace: "Die Aufzeichnung ist im Dashboard unter „Recordings“.",
+  recordingPlace: "Aufzeichnungen sind im Dashboard.",
   recordingByRoom: "Diese Besprechung wird aufgezeichnet.",
   recordingStopped: "Die Aufzeichnung wurde beendet.",
   recordingMeaning:
@@ -306,12 +304,10 @@ export const de: Texts = {
     "Dieses Gerät kann Ihre Aufzeichnung nicht auf seinem Datenträger speichern. Sie bleibt im Arbeitsspeicher: Lassen Sie diese Seite geöffnet, bis alles hochgeladen ist.",
   recordingUnsupported:
     "Dieser Browser kann nicht aufzeichnen. Die Besprechung geht weiter, und Sie werden nicht aufgezeichnet.",
-  recordingRefused: "Der Dienst nimmt Ihre Aufzeichnung nicht mehr an. Die Besprechung geht weiter.",
+  recordingRefused: "Der Dienst nimmt Ihre Aufzeichnung nicht mehr an.",
   recordingCut: "Ihre Aufzeichnung endete mit Ihrer Teilnahme. Was der Dienst bis dahin erhalten hat, bleibt erhalten.",
-  recordingTooLarge: "Ihre Aufzeichnung hat die maximale Größe erreicht und endet hier. Die Besprechung geht weiter.",
-  recordingStorageFull:
-    "Der Dienst hat keinen Speicherplatz mehr für Aufzeichnungen. Ihre endet hier; die Besprechung geht weiter. Bitte informieren Sie die Personen, die sie leiten.",
-  recordingQueueFull:
-    "Dieses Gerät hat keinen Speicherplatz mehr für Ihre Aufzeichnung. Sie endet hier; die Besprechung geht weiter.",
-  recordingBroken: "Ihre Aufzeichnung ist fehlgeschlagen und endet hier. Die Besprechung geht weiter.",
+  recordingTooLarge: "Ihre Aufzeichnung hat die maximale Größe erreicht und endet hier.",
+  recordingStorageFull: "Der Dienst hat keinen Speicherplatz mehr für Aufzeichnungen. Ihre endet hier.",
+  recordingQueueFull: "Dieses Gerät hat keinen Speicherplatz mehr für Ihre Aufzeichnung. Sie endet hier.",
+  recordingBroken: "Ihre Aufzeichnung ist fehlgeschlagen und endet hier.",
 };

@@ -80,18 +80,18 @@ export const en = {
   askAgainIn: "You can ask again in {time}.",
   askAgainNow: "You can ask again now.",
   lobbyFullTitle: "Too many people are waiting",
-  lobbyFullText: "The lobby of this room is full. Try again in a minute.",
+  lobbyFullText: "Try again in a minute.",
 
   notOpenTitle: "This room is not open yet",
   notOpenText: "Opens: {time}.",
   closesText: "Closes: {time}.",
-  keepOpen: "Keep this page open: it updates automatically.",
+  keepOpen: "Keep this page open.",
   notOpenTextPlain: "Try again later.",
   overTitle: "This room is closed",
   overText: "Ask the person who invited you for a new link.",
   overAt: "Closed: {time}.",
   fullTitle: "This room is full",
-  fullText: "No one else can join at the moment. Try again when someone has left.",
+  fullText: "Try again when someone has left.",
   lockedTitle: "This room is locked",
   lockedText: "The hosts are not letting anyone else in at the moment.",
   invitationTitle: "This room needs an invitation",
@@ -137,7 +137,7 @@ export const en = {
   meetingTime: "Meeting duration",
   alone: "You are the only one here.",
   aloneInvite: "Share this link to invite others.",
-  aloneOpens: "Others can join from {time}. Share this link to invite them. To open it earlier, use the dashboard.",
+  aloneOpens: "Others can join from {time}. To open it earlier, use the dashboard.",
   aloneText: "Others will see you as soon as they join.",
   personJoined: "{name} joined.",
   personLeft: "{name} left.",
@@ -149,8 +149,6 @@ export const en = {
   isUnreached: "no connection",
   stillConnecting: "Still connecting to {name}…",
   unreachedText:
-    "No connection to {name}. Your networks do not allow a direct connection. Ask the host about a relay server (TURN).",
-  unreachedHost:
     "No connection to {name}. Your networks do not allow a direct connection. The people who run this service can set up a relay server (TURN).",
   unreachedWithRelay:
     "No connection to {name}. A network between you blocks the call. Try another network, or turn off your VPN.",
@@ -258,7 +256,7 @@ export const en = {
   leaveMeaning: "You are the only host here. If you leave, the others go on without one.",
   endForAll: "End for everyone",
   endQuestion: "End the meeting for everyone?",
-  endMeaning: "This ends the meeting for everyone. The room itself stays.",
+  endMeaning: "The room itself stays.",
   end: "End the meeting",
   lock: "Lock the room",
   unlock: "Unlock the room",
@@ -271,7 +269,7 @@ export const en = {
   recordingMarkBy: "Recording by {name}",
   recordingBy: "{name} is recording this meeting.",
   recordingAhead: "This meeting will be recorded.",
-  recordingPlace: "The recording is in the dashboard, under Recordings.",
+  recordingPlace: "Recordings are in the dashboard.",
   recordingByRoom: "This meeting is being recorded.",
   recordingStopped: "Recording stopped.",
   recordingMeaning:
@@ -296,13 +294,12 @@ export const en = {
   recordingInMemory:
     "This device cannot save your recording to its disk, so it stays in memory. Keep this page open until it is uploaded.",
   recordingUnsupported: "This browser cannot record. The meeting continues, and you are not recorded.",
-  recordingRefused: "The service no longer accepts your recording. The meeting continues.",
+  recordingRefused: "The service no longer accepts your recording.",
   recordingCut: "Your recording ended with your visit. What the service had received until then is kept.",
-  recordingTooLarge: "Your recording has reached the maximum size and ends here. The meeting continues.",
-  recordingStorageFull:
-    "The service has no space left for recordings. Yours ends here, and the meeting continues. Please tell the people who run it.",
-  recordingQueueFull: "This device has no space left for your recording. It ends here, and the meeting continues.",
-  recordingBroken: "Your recording failed and ends here. The meeting continues.",
+  recordingTooLarge: "Your recording has reached the maximum size and ends here.",
+  recordingStorageFull: "The service has no space left for recordings. Yours ends here.",
+  recordingQueueFull: "This device has no space left for your recording. It ends here.",
+  recordingBroken: "Your recording failed and ends here.",
 } as const;
 
 export type TextKey = keyof typeof en;

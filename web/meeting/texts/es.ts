@@ -82,18 +82,18 @@ export const es: Texts = {
   askAgainIn: "Podrá volver a solicitarlo en {time}.",
   askAgainNow: "Ya puede volver a solicitarlo.",
   lobbyFullTitle: "Hay demasiadas personas esperando",
-  lobbyFullText: "La sala de espera está llena. Inténtelo de nuevo dentro de un minuto.",
+  lobbyFullText: "Inténtelo de nuevo dentro de un minuto.",
 
   notOpenTitle: "Esta sala todavía no está abierta",
   notOpenText: "Apertura: {time}.",
   closesText: "Cierre: {time}.",
-  keepOpen: "Mantenga abierta esta página: se actualiza automáticamente.",
+  keepOpen: "Mantenga abierta esta página.",
   notOpenTextPlain: "Inténtelo de nuevo más tarde.",
   overTitle: "Esta sala está cerrada",
   overText: "Pida un enlace nuevo a la persona que le envió la invitación.",
   overAt: "Cierre: {time}.",
   fullTitle: "Esta sala está llena",
-  fullText: "Por ahora no puede unirse nadie más. Inténtelo de nuevo cuando alguien se haya ido.",
+  fullText: "Inténtelo de nuevo cuando alguien se haya ido.",
   lockedTitle: "Esta sala está bloqueada",
   lockedText: "Por ahora, los anfitriones no admiten a nadie más.",
   invitationTitle: "Se necesita una invitación para esta sala",
@@ -139,8 +139,7 @@ export const es: Texts = {
   meetingTime: "Duración de la reunión",
   alone: "No hay nadie más aquí.",
   aloneInvite: "Comparta este enlace para invitar a otras personas.",
-  aloneOpens:
-    "Apertura para los demás: {time}. Comparta este enlace para invitarlos. Para abrirla antes, use el panel.",
+  aloneOpens: "Apertura para los demás: {time}. Para abrirla antes, use el panel.",
   aloneText: "Los demás le verán en cuanto se unan.",
   personJoined: "{name} se ha unido.",
   personLeft: "{name} ha salido.",
@@ -152,8 +151,6 @@ export const es: Texts = {
   isUnreached: "sin conexión",
   stillConnecting: "Todavía conectando con {name}…",
   unreachedText:
-    "Sin conexión con {name}. Sus redes no permiten una conexión directa. Consulte al anfitrión sobre un servidor de retransmisión (TURN).",
-  unreachedHost:
     "Sin conexión con {name}. Sus redes no permiten una conexión directa. Quienes gestionan este servicio pueden configurar un servidor de retransmisión (TURN).",
   unreachedWithRelay:
     "Sin conexión con {name}. Una red entre ustedes bloquea la llamada. Pruebe con otra red o desactive su VPN.",
@@ -261,7 +258,7 @@ export const es: Texts = {
   leaveMeaning: "No hay ningún otro anfitrión. Si sale, los demás continúan sin anfitrión.",
   endForAll: "Finalizar para todos",
   endQuestion: "¿Finalizar la reunión para todos?",
-  endMeaning: "La reunión finaliza para todos. La sala se conserva.",
+  endMeaning: "La sala se conserva.",
   end: "Finalizar la reunión",
   lock: "Bloquear la sala",
   unlock: "Desbloquear la sala",
@@ -274,7 +271,7 @@ export const es: Texts = {
   recordingMarkBy: "Grabando: {name}",
   recordingBy: "{name} está grabando esta reunión.",
   recordingAhead: "Esta reunión se grabará.",
-  recordingPlace: "La grabación está en el panel, en «Recordings».",
+  recordingPlace: "Las grabaciones están en el panel.",
   recordingByRoom: "Esta reunión se está grabando.",
   recordingStopped: "Se ha detenido la grabación.",
   recordingMeaning:
@@ -299,12 +296,11 @@ export const es: Texts = {
   recordingInMemory:
     "Este dispositivo no puede guardar su grabación en el disco. Permanece en la memoria: mantenga abierta esta página hasta que se haya subido.",
   recordingUnsupported: "Este navegador no puede grabar. La reunión continúa y no se le graba.",
-  recordingRefused: "El servicio ya no admite su grabación. La reunión continúa.",
+  recordingRefused: "El servicio ya no admite su grabación.",
   recordingCut:
     "Su grabación terminó con su participación. Se conserva lo que el servicio había recibido hasta entonces.",
-  recordingTooLarge: "Su grabación ha alcanzado el tamaño máximo y termina aquí. La reunión continúa.",
-  recordingStorageFull:
-    "El servicio no tiene más espacio para grabaciones. La suya termina aquí; la reunión continúa. Avise a quienes la organizan.",
-  recordingQueueFull: "Este dispositivo no tiene más espacio para su grabación. Termina aquí; la reunión continúa.",
-  recordingBroken: "Su grabación ha fallado y termina aquí. La reunión continúa.",
+  recordingTooLarge: "Su grabación ha alcanzado el tamaño máximo y termina aquí.",
+  recordingStorageFull: "El servicio no tiene más espacio para grabaciones. La suya termina aquí.",
+  recordingQueueFull: "Este dispositivo no tiene más espacio para su grabación. Termina aquí.",
+  recordingBroken: "Su grabación ha fallado y termina aquí.",
 };

@@ -84,18 +84,18 @@ export const fr: Texts = {
   askAgainIn: "Vous pourrez refaire une demande dans {time}.",
   askAgainNow: "Vous pouvez refaire une demande maintenant.",
   lobbyFullTitle: "Trop de personnes attendent",
-  lobbyFullText: "La salle d’attente est pleine. Réessayez dans une minute.",
+  lobbyFullText: "Réessayez dans une minute.",
 
   notOpenTitle: "Cette salle n’est pas encore ouverte",
   notOpenText: "Ouverture : {time}.",
   closesText: "Fermeture : {time}.",
-  keepOpen: "Gardez cette page ouverte : elle s’actualise automatiquement.",
+  keepOpen: "Gardez cette page ouverte.",
   notOpenTextPlain: "Réessayez plus tard.",
   overTitle: "Cette salle est fermée",
   overText: "Demandez un nouveau lien à la personne qui organise la réunion.",
   overAt: "Fermeture : {time}.",
   fullTitle: "Cette salle est pleine",
-  fullText: "Personne d’autre ne peut rejoindre la réunion pour le moment. Réessayez quand quelqu’un sera parti.",
+  fullText: "Réessayez quand quelqu’un sera parti.",
   lockedTitle: "Cette salle est verrouillée",
   lockedText: "Les hôtes ne laissent plus entrer personne pour le moment.",
   invitationTitle: "Une invitation est nécessaire pour cette salle",
@@ -142,8 +142,7 @@ export const fr: Texts = {
   meetingTime: "Durée de la réunion",
   alone: "Vous êtes la seule personne ici.",
   aloneInvite: "Partagez ce lien pour inviter des personnes.",
-  aloneOpens:
-    "Ouverture aux autres : {time}. Partagez ce lien pour les inviter. Pour l’ouvrir plus tôt, utilisez le tableau de bord.",
+  aloneOpens: "Ouverture aux autres : {time}. Pour l’ouvrir plus tôt, utilisez le tableau de bord.",
   aloneText: "Les autres vous verront dès leur arrivée.",
   personJoined: "{name} a rejoint la réunion.",
   personLeft: "{name} a quitté la réunion.",
@@ -155,8 +154,6 @@ export const fr: Texts = {
   isUnreached: "pas de connexion",
   stillConnecting: "Connexion avec {name} toujours en cours…",
   unreachedText:
-    "Pas de connexion avec {name}. Vos réseaux ne permettent pas de connexion directe. Parlez d’un serveur relais (TURN) à l’hôte.",
-  unreachedHost:
     "Pas de connexion avec {name}. Vos réseaux ne permettent pas de connexion directe. Les responsables de ce service peuvent configurer un serveur relais (TURN).",
   unreachedWithRelay:
     "Pas de connexion avec {name}. Un réseau entre vous bloque l’appel. Essayez un autre réseau, ou désactivez votre VPN.",
@@ -266,7 +263,7 @@ export const fr: Texts = {
   leaveMeaning: "Aucun autre hôte n’est présent. Si vous partez, les autres continuent sans hôte.",
   endForAll: "Terminer pour tous",
   endQuestion: "Terminer la réunion pour tous ?",
-  endMeaning: "La réunion se termine pour tout le monde. La salle est conservée.",
+  endMeaning: "La salle est conservée.",
   end: "Terminer la réunion",
   lock: "Verrouiller la salle",
   unlock: "Déverrouiller la salle",
@@ -279,7 +276,7 @@ export const fr: Texts = {
   recordingMarkBy: "Enregistrement par {name}",
   recordingBy: "{name} enregistre cette réunion.",
   recordingAhead: "Cette réunion sera enregistrée.",
-  recordingPlace: "L’enregistrement est dans le tableau de bord, sous « Recordings ».",
+  recordingPlace: "Les enregistrements sont dans le tableau de bord.",
   recordingByRoom: "Cette réunion est en cours d’enregistrement.",
   recordingStopped: "L’enregistrement est arrêté.",
   recordingMeaning:
@@ -306,13 +303,11 @@ export const fr: Texts = {
     "Cet appareil ne peut pas conserver votre enregistrement sur son disque. Il reste en mémoire : gardez cette page ouverte jusqu’à la fin de l’envoi.",
   recordingUnsupported:
     "Ce navigateur ne peut pas enregistrer. La réunion continue, et rien de ce que vous envoyez n’est enregistré.",
-  recordingRefused: "Le service n’accepte plus votre enregistrement. La réunion continue.",
+  recordingRefused: "Le service n’accepte plus votre enregistrement.",
   recordingCut:
     "Votre enregistrement s’est arrêté avec votre participation. Ce que le service avait déjà reçu est conservé.",
-  recordingTooLarge: "Votre enregistrement a atteint la taille maximale et s’arrête ici. La réunion continue.",
-  recordingStorageFull:
-    "Le service n’a plus d’espace pour les enregistrements. Le vôtre s’arrête ici ; la réunion continue. Prévenez les responsables de la réunion.",
-  recordingQueueFull:
-    "Cet appareil n’a plus d’espace pour votre enregistrement. Il s’arrête ici ; la réunion continue.",
-  recordingBroken: "Votre enregistrement a échoué et s’arrête ici. La réunion continue.",
+  recordingTooLarge: "Votre enregistrement a atteint la taille maximale et s’arrête ici.",
+  recordingStorageFull: "Le service n’a plus d’espace pour les enregistrements. Le vôtre s’arrête ici.",
+  recordingQueueFull: "Cet appareil n’a plus d’espace pour votre enregistrement. Il s’arrête ici.",
+  recordingBroken: "Votre enregistrement a échoué et s’arrête ici.",
 };

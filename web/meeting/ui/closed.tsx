@@ -212,11 +212,11 @@ export function OutPage({ why }: { readonly why: Ending }) {
   );
 }
 
-/** For hosts, who look for the recording next. It is on the dashboard, which this page knows no one's way into. */
+/** For hosts, who look for them next. This page does not know who can sign in there. */
 function RecordingPlace() {
-  const { session } = useVisit();
-  const isShown = session.wasRecorded.value && session.door.value?.you?.isAdmin === true;
-  return isShown ? <p class="muted">{t("recordingPlace")}</p> : null;
+  const { door, room } = useVisit().session;
+  const isPossible = door.value?.recording || room.value.enableRecording;
+  return isPossible && door.value?.you?.isAdmin ? <p class="muted">{t("recordingPlace")}</p> : null;
 }
 
 /** Only where the room can be entered: it takes a moment to find out, and nothing else moves meanwhile. */
