@@ -57,6 +57,12 @@ export class Sessions {
     return new Map((await this.parts.store.insideEach(app, rooms)).map(({ room, n }) => [room, n]));
   }
 
+  /** How many people have been in each of these meetings, by its id. */
+  async people(meetings: readonly MeetingRow[]): Promise<ReadonlyMap<string, number>> {
+    const each = await this.parts.store.peopleEach(meetings.map(({ id }) => id));
+    return new Map(each.map(({ meeting, n }) => [meeting, n]));
+  }
+
   /** Who waits in the lobby of a room, with or without a meeting, longest first. The lobby limits how many. */
   async waiting(app: AppId, room: string): Promise<{ readonly name: string; readonly sinceMs: number }[]> {
     const rows = await this.parts.store.waiting(app, room);

@@ -172,6 +172,7 @@ const meetings: Listed<MeetingStore> = {
   latest: true,
   meeting: true,
   participants: true,
+  peopleEach: true,
   firstEntry: true,
   meetings: true,
   lock: true,

@@ -69,7 +69,7 @@ test("a meeting is listed while it goes on, with its people, and one of them is 
   const bob = await room.inside({ name: "Bob" });
   const list = await meetings(room, "?active=true");
   expect(list).toMatchObject({
-    data: [{ _id: ann.join.meetingSession, roomName: room.name, active: true, inside: 2 }],
+    data: [{ _id: ann.join.meetingSession, roomName: room.name, active: true, inside: 2, people: 2, recorded: false }],
     next: null,
     total: 1,
   });
@@ -105,7 +105,7 @@ test("a meeting is ended for all participants, once", async () => {
   for (const { wire } of [ann, bob]) expect(await wire.closed()).toMatchObject({ code: 4021, reason: "ended" });
   expect(await admin.must<Json>("POST", `${pathOf(room)}/end`, {})).toEqual({ ended: 0 });
   const [over] = (await meetings(room, "?active=false")).data;
-  expect(over).toMatchObject({ active: false, endTime: expect.any(Number) as number });
+  expect(over).toMatchObject({ active: false, people: 2, endTime: expect.any(Number) as number });
   expect(over).not.toHaveProperty("inside");
   const whole = await admin.must<Meeting>("GET", `/apps/${room.app.name}/meetings/${over?._id}`);
   expect(whole.participants?.map(({ endReason }) => endReason)).toEqual(["ended", "ended"]);

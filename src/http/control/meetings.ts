@@ -29,7 +29,11 @@ import { ID_FORM, inControlPlane, NO_CURSOR } from "./application-calls.ts";
 
 const listed = lazily(() =>
   meeting()
-    .extend({ inside: z.int().optional().describe("How many people are inside; absent once the meeting is over") })
+    .extend({
+      inside: z.int().optional().describe("How many people are inside; absent once the meeting is over"),
+      people: z.int().describe("How many people have been in it, by their names"),
+      recorded: z.boolean().describe("Whether it is being recorded, or has been for some time"),
+    })
     .meta({ id: "ListedMeeting" }),
 );
 
@@ -140,10 +144,12 @@ function reading(guard: Guard<Operator>, { appIn, sessions }: AdminMeetingParts)
         const app = await appIn(call);
         const isActive = active === undefined ? undefined : active === "true";
         const { rows, total } = await inControlPlane(sessions.list(app.id, { ...filter, isActive, endId }));
-        const inside = await sessions.inside(app.id, rows);
+        const [inside, people] = await Promise.all([sessions.inside(app.id, rows), sessions.people(rows)]);
         const data = rows.map((row) => ({
           ...meetingFields(row),
           ...(row.ended === null && { inside: inside.get(row.room) ?? 0 }),
+          people: people.get(row.id) ?? 0,
+          recorded: row.recording !== null || row.recordingStopped !== null,
         }));
         return { data, next: rows.length === filter.limit ? (rows.at(-1)?.id ?? null) : null, total };
       },

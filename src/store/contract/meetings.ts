@@ -184,6 +184,8 @@ export interface MeetingStore extends LobbyStore {
   meeting(app: AppId, id: string): Promise<MeetingRow | undefined>;
   /** Oldest first; at most `limit`. */
   participants(meeting: string, limit: number): Promise<readonly StayRow[]>;
+  /** How many people, by their names, have been in each of these meetings, in one statement; meetings without any are absent. */
+  peopleEach(meetings: readonly string[]): Promise<readonly { readonly meeting: string; readonly n: number }[]>;
   /** When this access token first entered the meeting. */
   firstEntry(meeting: string, accessToken: string): Promise<number | undefined>;
   /** undefined: `endId` is none of the application's. With a time span it MAY throw TooManyWaiting (base/fair-queue.ts) where many wait. */

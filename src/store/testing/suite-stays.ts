@@ -71,6 +71,16 @@ export function staysSuite(newPlace: NewPlace): void {
       );
       expect(await meetings.insideEach(B, ["written"])).toEqual([]);
       expect(await meetings.insideEach(A, [])).toEqual([]);
+      // By name: a person who comes back under it is not another one. The end of a stay changes nothing.
+      await meetings.enter(entering("p5", "written", { name: second.stay.name }), 5, 1004);
+      const people = await meetings.peopleEach([newMeeting, "m-p4", "m-never"]);
+      expect(new Map(people.map(({ meeting: id, n }) => [id, n]))).toEqual(
+        new Map([
+          [newMeeting, 2],
+          ["m-p4", 1],
+        ]),
+      );
+      expect(await meetings.peopleEach([])).toEqual([]);
     });
 
     test("are renamed, counted up to a limit by however many callers, until they end; coming back changes no name", async () => {

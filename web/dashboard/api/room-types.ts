@@ -29,6 +29,10 @@ export interface Meeting {
   readonly endTime?: number;
   /** How many people are inside; only in the list, while it goes on. */
   readonly inside?: number;
+  /** How many have been in it; only in the list. */
+  readonly people?: number;
+  /** Whether it was recorded, or is; only in the list. */
+  readonly recorded?: boolean;
   /** Only in the answer for one meeting. */
   readonly participants?: readonly Participant[];
 }

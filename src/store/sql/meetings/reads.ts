@@ -73,6 +73,15 @@ export class SqlMeetingReads extends SqlLobby {
     return rows.map(toStay);
   }
 
+  async peopleEach(meetings: readonly string[]): Promise<readonly { meeting: string; n: number }[]> {
+    if (meetings.length === 0) return [];
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) =>
+        sql`SELECT meeting, COUNT(DISTINCT name) AS n FROM stays WHERE meeting IN ${sql(meetings)} GROUP BY meeting`,
+    );
+    return rows.map(({ meeting, n }) => ({ meeting: String(meeting), n: Number(n) }));
+  }
+
   firstEntry(meeting: string, accessToken: string): Promise<number | undefined> {
     return this.database.quickRun((sql) => this.firstEntryOf(sql, meeting, accessToken));
   }

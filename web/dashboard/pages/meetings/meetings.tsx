@@ -12,6 +12,7 @@ import { useRoomName } from "../../live/room-name.ts";
 import type { CsvColumn } from "../../text/csv.ts";
 import { appointment, duration, fromLocalInput, shortMoment, toLocalInput, whole } from "../../text/format.ts";
 import { inText } from "../../text/in-text.ts";
+import { people } from "../../text/room-text.ts";
 import { DownloadCsv } from "../../ui/download.tsx";
 import { Select, Text } from "../../ui/fields.tsx";
 import { Empty } from "../../ui/notice.tsx";
@@ -157,11 +158,12 @@ const columnsOf = (app: string): readonly Column<Meeting>[] => [
     cell: (one) => (
       <span class="row tight">
         <Name href={meetingPage(app, one._id)}>{one.roomName}</Name> <RecordingMark of={one} isShort />
+        {one.recorded && !one.recording && <Badge>recorded</Badge>}
       </span>
     ),
     below: (one) => (
       <>
-        {shortMoment(one.startTime)}, {duration(lengthOf(one))}
+        {shortMoment(one.startTime)}, {duration(lengthOf(one))}, {people(one.people ?? 0)}
       </>
     ),
   },
@@ -182,6 +184,14 @@ const columnsOf = (app: string): readonly Column<Meeting>[] => [
     cell: (one) => duration(lengthOf(one)),
   },
   {
+    title: "People",
+    rem: 5.5,
+    isNumber: true,
+    isMedium: true,
+    value: ({ people: count = 0 }) => count,
+    cell: ({ people: count = 0 }) => whole(count),
+  },
+  {
     title: "State",
     rem: 6.5,
     value: ({ active }) => (active ? "active" : "over"),
@@ -195,4 +205,5 @@ const IN_FILE: readonly CsvColumn<Meeting>[] = [
   ...columnsOf(""),
   { title: "Id", value: ({ _id }) => _id },
   { title: "Ended", value: ({ endTime }) => endTime, isTime: true },
+  { title: "Recorded", value: ({ recorded }) => (recorded ? "yes" : "no") },
 ];
