@@ -101,14 +101,14 @@ const columnsOf = (app: App | undefined): readonly Column<KeptData>[] => [
   },
   {
     title: "Now",
-    width: 14,
+    width: 18,
     isNumber: true,
     value: ({ now }) => now.count ?? now.bytes,
     cell: (row) => <Now {...row} />,
   },
   {
     title: "Kept",
-    width: 24,
+    width: 23,
     value: ({ kept }) => kept,
     cell: ({ kept, deletion }) => (
       <div>
@@ -117,7 +117,7 @@ const columnsOf = (app: App | undefined): readonly Column<KeptData>[] => [
       </div>
     ),
   },
-  { title: "At most", width: 17, value: ({ limit }) => limit, cell: ({ limit }) => <div>{limit}</div> },
+  { title: "At most", width: 16, value: ({ limit }) => limit, cell: ({ limit }) => <div>{limit}</div> },
   { title: "Change", cell: ({ change }) => <Changes changes={change} app={app} /> },
 ];
 
