@@ -27,8 +27,8 @@ test("streams are listed, and searched by a part of their name", async () => {
   expect(head).toMatch(/^STREAM +STATE +TYPE +MESSAGES +BYTES +CREATED +EXPIRES$/);
   expect(rows[0]).toMatch(/^answers\/1 +open +application\/json +3 +\d+ B /);
   expect(rows[1]).toMatch(/^answers\/2 +closed +application\/json +0 +0 B /);
-  expect(await jsonLines("streams list --contains s/2")).toMatchObject([{ channel: "answers/2", closed: true }]);
-  expect((await run("streams list --contains S/2")).stderr).toBe("No stream has that in its name.\n");
+  expect(await jsonLines("streams list --contains S/2")).toMatchObject([{ channel: "answers/2", closed: true }]);
+  expect((await run("streams list --contains s/3")).stderr).toBe("No stream has that in its name.\n");
 });
 
 test("one stream is shown with its producers and its readers", async () => {
