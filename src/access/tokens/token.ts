@@ -99,7 +99,11 @@ export function verifyToken(
   if (parsed instanceof TokenRefusal) return parsed.with({ offered: offeredToken(token) });
   const { kid } = parsed.header;
   const key = findKey(kid, keyring);
-  if (key instanceof TokenRefusal) return key.with(knownByKey(String(kid), keyring, offeredToken(token, kid)));
+  if (key instanceof TokenRefusal) {
+    // Anything but a text names no key; an object may even refuse to become one.
+    const id = typeof kid === "string" ? kid : "";
+    return key.with(knownByKey(id, keyring, offeredToken(token, kid)));
+  }
   const secret = verifySignature(parsed, key, nowMs);
   if (secret instanceof TokenRefusal) return secret.of(key);
   const payload = parsePayload(payloadOf(parsed) ?? "");
