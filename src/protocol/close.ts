@@ -21,4 +21,4 @@ export const KEY_REVOKED = /* @__PURE__ */ closing(4001, "key revoked");
 export const TOKEN_EXPIRED = /* @__PURE__ */ closing(4002, "token expired");
 export const OVER_CONCURRENT = /* @__PURE__ */ closing(4010, "over concurrent limit");
 export const OVER_RATE = /* @__PURE__ */ closing(4011, "over message rate");
-export const KICKED = /* @__PURE__ */ closing(4020, "disconnected by the backend or an operator");
+export const KICKED = /* @__PURE__ */ closing(4020, "disconnected by backend or operator");

@@ -13,7 +13,7 @@ test.each<[Partial<RecordedEvent>, string]>([
   ],
   [{ kind: "error", code: "code_of_a_newer_node" }, "A request was refused with code_of_a_newer_node."],
   [{ kind: "publish", count: 1200 }, "Published or sent 1,200 messages."],
-  [{ kind: "close", code: 4020 }, "The connection ended with 4020: disconnected by the backend or an operator."],
+  [{ kind: "close", code: 4020 }, "The connection ended with 4020: disconnected by backend or operator."],
   [{ kind: "close", code: 4999 }, "The connection ended with 4999."],
 ])("the recorded event %j in a sentence", (event, expected) => {
   expect(sentenceOf({ at: 1, kind: "", ...event })).toBe(expected);

@@ -85,7 +85,8 @@ test("pages of a list follow each other, and a search looks within names", async
   expect(await names("?limit=3")).toEqual([["a/1", "a/2", "b/1"], "b/1"]);
   expect(await names("?limit=3&after=b/1")).toEqual([["b/2"], null]);
   expect(await names("?contains=/2")).toEqual([["a/2", "b/2"], null]);
-  expect(await names("?contains=A")).toEqual([[], null]);
+  expect(await names("?contains=A")).toEqual([["a/1", "a/2"], null]);
+  expect(await names("?contains=c")).toEqual([[], null]);
 });
 
 test("one stream has its producers, those used last first, its limits and who reads it", async () => {
