@@ -92,6 +92,11 @@ const SUITES: readonly Suite[] = [
     ...tests("storage", ...(isFull ? ["./test/storage"] : ["./test/storage/mending.test.ts"])),
     needs: [...GO, POSTGRES, FFMPEG],
   },
+  // Three nodes and three NATS servers, under load, with faults.
+  {
+    ...tests("cluster", "./test/cluster/faults.test.ts", "./test/cluster/conformance.test.ts"),
+    needs: [POSTGRES, NATS],
+  },
   // Several processes on one port, killed and stopped.
   tests("workers", "./test/workers"),
   tests("attack", "./test/attack"),
@@ -121,11 +126,6 @@ const SUITES: readonly Suite[] = [
   tests("model", "./test/model"),
   tests("fuzz", "./test/fuzz"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },
-  // Three nodes and three NATS servers, under load, with faults.
-  {
-    ...tests("cluster", "./test/cluster/faults.test.ts", "./test/cluster/conformance.test.ts"),
-    needs: [POSTGRES, NATS],
-  },
   // In full with the release before: nodes of both versions, and upgrades under load.
   { ...tests("upgrade", "./test/upgrade"), needs: [POSTGRES, NATS] },
   // The same for half an hour is `npm run soak`.
