@@ -67,7 +67,7 @@ export function blockEndpoints({ admin, operator }: Pick<Guards, "admin" | "oper
       path: `${root}/:peerId`,
       summary: "Unblock a peer, on all nodes",
       response: () => z.object({ peerId: z.string(), unblocked: z.boolean().describe("false: it was not blocked") }),
-      problems: ["not_found"],
+      problems: ["invalid_request", "not_found"],
       handle: async (call, { caller }) => {
         const peerId = peerIn(call);
         const { id } = await appIn(call);
