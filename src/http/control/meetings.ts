@@ -31,7 +31,7 @@ const listed = lazily(() =>
   meeting()
     .extend({
       inside: z.int().optional().describe("How many people are inside; absent once the meeting is over"),
-      people: z.int().describe("How many people have been in it, by their names"),
+      people: z.int().describe("How many people have been in it, by their names; at most 50, of its first stays"),
       recorded: z.boolean().describe("Whether it is being recorded, or has been for some time"),
     })
     .meta({ id: "ListedMeeting" }),

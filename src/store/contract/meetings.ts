@@ -14,6 +14,9 @@
  */
 import type { AppId } from "../../base/ids.ts";
 
+/** Of each meeting in a list: a room may have thousands of stays in one meeting, and a list is asked for every few seconds. */
+export const PEOPLE_COUNTED_MAX = 50;
+
 export interface MeetingRow {
   readonly id: string;
   readonly app: AppId;
@@ -184,7 +187,7 @@ export interface MeetingStore extends LobbyStore {
   meeting(app: AppId, id: string): Promise<MeetingRow | undefined>;
   /** Oldest first; at most `limit`. */
   participants(meeting: string, limit: number): Promise<readonly StayRow[]>;
-  /** How many people, by their names, have been in each of these meetings, in one statement; meetings without any are absent. */
+  /** How many people, by their names, were in the first PEOPLE_COUNTED_MAX stays of each of these meetings, in one statement. */
   peopleEach(meetings: readonly string[]): Promise<readonly { readonly meeting: string; readonly n: number }[]>;
   /** When this access token first entered the meeting. */
   firstEntry(meeting: string, accessToken: string): Promise<number | undefined>;

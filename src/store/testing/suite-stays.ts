@@ -1,7 +1,7 @@
 /** Part of the suite of every store: how stays begin, go on and end (meetings.ts). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { anAppId } from "../../base/testing/ids.ts";
-import type { MeetingStore } from "../contract/meetings.ts";
+import { type MeetingStore, PEOPLE_COUNTED_MAX } from "../contract/meetings.ts";
 import type { Store } from "../contract/store.ts";
 import { entering, inside } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
@@ -81,6 +81,13 @@ export function staysSuite(newPlace: NewPlace): void {
         ]),
       );
       expect(await meetings.peopleEach([])).toEqual([]);
+    });
+
+    test("are counted as people only as far as the first of them", async () => {
+      const { meeting } = inside(await meetings.enter(entering("first", "crowd"), 1000, 1000));
+      for (let nr = 0; nr < PEOPLE_COUNTED_MAX; nr++)
+        await meetings.enter(entering(`crowd-${nr}`, "crowd"), 1000, 1001);
+      expect(await meetings.peopleEach([meeting.id])).toEqual([{ meeting: meeting.id, n: PEOPLE_COUNTED_MAX }]);
     });
 
     test("are renamed, counted up to a limit by however many callers, until they end; coming back changes no name", async () => {

@@ -2,7 +2,13 @@
 import type { SQL } from "bun";
 import type { FairQueue } from "../../../base/fair-queue.ts";
 import type { AppId } from "../../../base/ids.ts";
-import type { MeetingPage, MeetingRow, MeetingSearch, StayRow } from "../../contract/meetings.ts";
+import {
+  type MeetingPage,
+  type MeetingRow,
+  type MeetingSearch,
+  PEOPLE_COUNTED_MAX,
+  type StayRow,
+} from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, numberOrNull, searchable } from "../../engines/rows.ts";
 import type { Outbox } from "../webhooks/outbox.ts";
@@ -76,8 +82,12 @@ export class SqlMeetingReads extends SqlLobby {
   async peopleEach(meetings: readonly string[]): Promise<readonly { meeting: string; n: number }[]> {
     if (meetings.length === 0) return [];
     const rows: DbRow[] = await this.database.quickRun(
-      (sql) =>
-        sql`SELECT meeting, COUNT(DISTINCT name) AS n FROM stays WHERE meeting IN ${sql(meetings)} GROUP BY meeting`,
+      (sql) => sql`
+        SELECT m.id AS meeting, (
+          SELECT COUNT(DISTINCT first.name) FROM (
+            SELECT name FROM stays WHERE meeting = m.id ORDER BY began, id LIMIT ${PEOPLE_COUNTED_MAX}
+          ) AS first
+        ) AS n FROM meetings AS m WHERE m.id IN ${sql(meetings)}`,
     );
     return rows.map(({ meeting, n }) => ({ meeting: String(meeting), n: Number(n) }));
   }

@@ -23,6 +23,8 @@ import { NotFound } from "../not-found.tsx";
 import { RecordingMark } from "./recording-state.tsx";
 import { MeetingSettings } from "./settings.tsx";
 
+/** The call counts no more of a meeting. */
+const PEOPLE_COUNTED_MAX = 50;
 /** The most meetings that the call lists at once. */
 const PAGE_MAX = 100;
 const STATES = [
@@ -163,7 +165,8 @@ const columnsOf = (app: string): readonly Column<Meeting>[] => [
     ),
     below: (one) => (
       <>
-        {shortMoment(one.startTime)}, {duration(lengthOf(one))}, {people(one.people ?? 0)}
+        {shortMoment(one.startTime)}, {duration(lengthOf(one))},{" "}
+        {one.people === PEOPLE_COUNTED_MAX ? `${PEOPLE_COUNTED_MAX}+ people` : people(one.people ?? 0)}
       </>
     ),
   },
@@ -189,7 +192,7 @@ const columnsOf = (app: string): readonly Column<Meeting>[] => [
     isNumber: true,
     isMedium: true,
     value: ({ people: count = 0 }) => count,
-    cell: ({ people: count = 0 }) => whole(count),
+    cell: ({ people: count = 0 }) => (count === PEOPLE_COUNTED_MAX ? `${PEOPLE_COUNTED_MAX}+` : whole(count)),
   },
   {
     title: "State",
