@@ -14,7 +14,7 @@
  */
 import type { AppId } from "../../base/ids.ts";
 
-/** Of each meeting in a list: a room may have thousands of stays in one meeting, and a list is asked for every few seconds. */
+/** A meeting may have thousands of stays, and a list of meetings is asked for every few seconds. */
 export const PEOPLE_COUNTED_MAX = 50;
 
 export interface MeetingRow {

@@ -74,12 +74,7 @@ export function staysSuite(newPlace: NewPlace): void {
       // By name: a person who comes back under it is not another one. The end of a stay changes nothing.
       await meetings.enter(entering("p5", "written", { name: second.stay.name }), 5, 1004);
       const people = await meetings.peopleEach([newMeeting, "m-p4", "m-never"]);
-      expect(new Map(people.map(({ meeting: id, n }) => [id, n]))).toEqual(
-        new Map([
-          [newMeeting, 2],
-          ["m-p4", 1],
-        ]),
-      );
+      expect(people.map(({ meeting: id, n }) => `${id} ${n}`).sort()).toEqual(["m-p4 1", `${newMeeting} 2`].sort());
       expect(await meetings.peopleEach([])).toEqual([]);
     });
 
